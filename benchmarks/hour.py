@@ -153,7 +153,7 @@ def _write_logs(drive: Drive, folder: Path) -> Iterator[int]:
     for number in count():
         format = _FORMATS[number % len(_FORMATS)]
         output, key = folder / format, {"config": f"{number}"}
-        write_log(drive(number), output, format=format, overwrite=True, progress=False, resume=key)
+        write_log(drive(number), output, format=format, overwrite=True, progress=False, resume=True, made_from=key)
         yield _SWEEPS
         if number % (10 * len(_FORMATS)) == 0:
             shutil.rmtree(output)  # an output that is new now and then, too

@@ -145,7 +145,9 @@ def write_drive(folder: Path, sweeps: int, *, fast: bool = False, format: str = 
         if (len(there), there.name, there.sensor) != (sweeps, log.name, log.sensor):
             raise ResweepError(f"{folder}: holds another log, of {len(there)} sweeps; choose another folder")
         return folder
-    write_log(log, folder, format=format, progress=show, resume={"inputs": "long street", "config": f"{fast}"})
+    write_log(
+        log, folder, format=format, progress=show, resume=True, made_from={"inputs": "long street", "config": f"{fast}"}
+    )
     return folder
 
 

@@ -141,7 +141,7 @@ def _drive(first_m: float, last_m: float) -> Trajectory:
 
 def measure(place: str, length_km: float, every_m: float, threads: int) -> Result:
     """Drive a part of a street in this process, with a sweep every so many metres, and tell what that took."""
-    simulator = Simulator(StreamedWorld(place, memory_bytes=MEMORY_BYTES), hdl64(1), seed=1, threads=threads)
+    simulator = Simulator(StreamedWorld(place, memory=MEMORY_BYTES), hdl64(1), seed=1, threads=threads)
     poses = np.array([from_xyz_rpy(x, 0.0, 1.8) for x in np.arange(0.0, 1000 * length_km, every_m)])
     begin = time.perf_counter()
     returns = sum(len(sweep) for sweep in simulator.run(poses))

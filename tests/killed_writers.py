@@ -78,7 +78,7 @@ def write_log(path: Path, value: str) -> None:
     points = np.arange(30.0).reshape(10, 3) + (value == "old")
     sweeps = [rs.Sweep.from_points(points + at, timestamp=float(at)) for at in range(2)]
     _write_log(
-        Log.from_sweeps(sweeps, "drive"), path, format="semantickitti", overwrite=True, progress=False, resume={}
+        Log.from_sweeps(sweeps, "drive"), path, format="semantickitti", overwrite=True, progress=False, resume=True
     )
 
 

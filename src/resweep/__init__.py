@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.build import SurfelConfig as SurfelConfig
     from resweep.build import VolumeConfig as VolumeConfig
     from resweep.build.pipeline import build as _build
+    from resweep.calibrate import fit_sensor as fit_sensor
     from resweep.dataset.learning import learn_realism as learn_realism
     from resweep.dataset.replay import Replay as Replay
     from resweep.dataset.replay import replay as replay

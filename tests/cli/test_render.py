@@ -77,7 +77,7 @@ def test_mistakes_are_one_line(room: Path, resweep: Any, tmp_path: Path) -> None
         ([room, "-o", "a.png", "--from", "1,2"], "--from '1,2'"),
         ([room, "-o", "a.png", "--view", "colour"], "no primitive of the world has a colour"),
         ([room, "-o", "a.gif", "--along", "1,2,3"], "is one place"),
-        (["hidden-car", "-o", "a.png"], "give --world"),
+        (["hidden-car", "-o", "a.png"], "give that world too"),
         (["velodyne-vlp-16", "-o", "a.png"], "is a sensor"),
     ):
         ended = resweep("render", *words)

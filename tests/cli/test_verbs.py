@@ -132,3 +132,14 @@ def test_a_shell_completes_commands_options_and_names(tmp_path: Path) -> None:
     )
     assert ended.stderr == ""
     assert ended.stdout.splitlines() == ["simulate", "--sensor", "velodyne-vlp-16 velodyne-vlp-32c velodyne-vls-128"]
+
+
+def test_a_dry_run_prints_the_plan_and_writes_nothing(resweep: Any, log: str) -> None:
+    ended = resweep("build", log, "-o", "w.world", "--dry-run")
+    assert ended.status == 0, ended.err
+    assert "kind: HybridConfig" in ended.out
+    plan = json.loads(
+        resweep("build", log, "-o", "w.world", "--dry-run", "--json", "-m", "surfels").out.splitlines()[-1]
+    )
+    assert plan["kind"] == "SurfelConfig"
+    assert not Path("w.world").exists()

@@ -190,7 +190,7 @@ def _read_bank(path: Path) -> None:
 
 
 def _read_info(path: Path) -> None:
-    from resweep.cli.verbs.info import describe
+    from resweep.viewer.describe import describe
 
     describe(path)
 

@@ -14,12 +14,13 @@ from typer.testing import CliRunner
 
 from resweep.calibration import Calibration
 from resweep.cli.verbs.convert import convert
-from resweep.cli.verbs.info import describe, info
+from resweep.cli.verbs.info import info
 from resweep.errors import ResweepError
 from resweep.io import load_sweep, open_log, write_log, write_poses, write_sweep
 from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.sweep import Sweep
+from resweep.viewer.describe import describe
 from resweep.worlds import Mesh, Splats, World
 
 app = typer.Typer()

@@ -166,7 +166,7 @@ def test_an_upload_that_was_stopped_is_refused_and_goes_on(
 
     monkeypatch.setattr(Bucket, "write", fail)
     with pytest.raises(ResweepError, match="no more"):
-        rs.write_log(log, url, progress=False, resume=resume)
+        rs.write_log(log, url, progress=False, resume=True, made_from=resume)
     with pytest.raises(ResweepError, match=rf"{url}: its upload is under way, or was stopped"):
         rs.open_log(url)
     put(f"{url}/sequences/00/000000.pcd", b"")
@@ -175,7 +175,7 @@ def test_an_upload_that_was_stopped_is_refused_and_goes_on(
     monkeypatch.setattr(Bucket, "write", write)
     there = {name for name in list_keys(url) if name.endswith(".sweep")}
     server.requests.clear()
-    rs.write_log(log, url, progress=False, resume=resume)
+    rs.write_log(log, url, progress=False, resume=True, made_from=resume)
     sent = [Path(path).name for method, path, _ in server.requests if method == "PUT" and path.endswith(".sweep")]
     assert len(there) == 3
     assert sorted(sent) == sorted({f"{at:06d}.sweep" for at in range(6)} - there)
@@ -212,7 +212,7 @@ def stop(self, key, data, **options):
         os.kill(os.getpid(), signal.SIGKILL)
     return write(self, key, data, **options)
 Bucket.write = stop
-rs.write_log(make_log(6), sys.argv[1], progress=False, resume={"inputs": "a", "config": "b"})
+rs.write_log(make_log(6), sys.argv[1], progress=False, resume=True, made_from={"inputs": "a", "config": "b"})
 """
 
 
@@ -222,6 +222,6 @@ def test_a_killed_write_goes_on(bucket: str, tmp_path: Path) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED, url], env={**os.environ, "PYTHONPATH": path}, check=False)
     assert killed.returncode == -signal.SIGKILL
     assert "log.json" not in list_keys(url)
-    rs.write_log(make_log(6), url, progress=False, resume={"inputs": "a", "config": "b"})
+    rs.write_log(make_log(6), url, progress=False, resume=True, made_from={"inputs": "a", "config": "b"})
     rs.write_log(make_log(6), tmp_path / "drive", progress=False)
     assert read_all(url) == read_folder(tmp_path / "drive")

@@ -208,7 +208,7 @@ def test_memory_is_bounded_and_tiles_come_ahead(place: Path, monkeypatch: pytest
     with cache.holding(np.array([[5.0, 0, 0], [115.0, 0, 0]]), 22.0):
         total = cache.size
     limit = int(total * 0.6)
-    streamed = Simulator(StreamedWorld(place, memory_bytes=limit), SHORT)
+    streamed = Simulator(StreamedWorld(place, memory=limit), SHORT)
     largest, path = 0, Trajectory(np.array([0.0, 3.0]), drive(5.0, 115.0).poses)
     expected = Simulator(load_world(place), SHORT).run(path)
     for one, other in zip(expected, streamed.run(path), strict=True):
@@ -252,7 +252,7 @@ def test_timing_changes_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) ->
         return build(self, cell)
 
     monkeypatch.setattr(DividedScene, "build", slow)
-    streamed = Simulator(StreamedWorld(place, memory_bytes=80_000_000), SENSOR, threads=1).run(drive(5.0, 110.0))
+    streamed = Simulator(StreamedWorld(place, memory=80_000_000), SENSOR, threads=1).run(drive(5.0, 110.0))
     with ThreadPoolExecutor(3) as pool:
         for one, other in zip(expected, pool.map(lambda i: streamed[i], range(len(streamed))), strict=True):
             assert_same(one, other)
@@ -260,7 +260,7 @@ def test_timing_changes_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_too_little_memory_is_one_error(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ResweepError, match=r"a\.world: the \d+ tiles within 40 m of the sensor take about .* memory"):
-        Simulator(StreamedWorld(place, memory_bytes=301_000_000), SENSOR).sweep(drive().poses[0])
+        Simulator(StreamedWorld(place, memory=301_000_000), SENSOR).sweep(drive().poses[0])
 
 
 def test_a_damaged_tile_is_one_error_when_it_is_needed(tmp_path: Path) -> None:

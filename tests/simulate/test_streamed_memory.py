@@ -23,7 +23,7 @@ from resweep.pose import from_xyz_rpy
 
 path, memory, last_m = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 sensor = rs.load_sensor("velodyne-vlp-16").with_(range_max_m=20.0)
-world = rs.StreamedWorld(path, memory_bytes=memory) if memory else rs.load_world(path)
+world = rs.StreamedWorld(path, memory=memory) if memory else rs.load_world(path)
 poses = np.array([from_xyz_rpy(x, 0.0, 1.8) for x in np.linspace(50.0, last_m, 30)])
 print(sum(len(sweep) for sweep in rs.Simulator(world, sensor).run(poses)))
 # Of this process alone: the peak that getrusage gives begins with that of the process which started it.

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 import zarr
 
-from resweep.cli.verbs.info import describe
 from resweep.errors import ResweepError
 from resweep.scenario import Asset, Bank, load_bank
+from resweep.viewer.describe import describe
 from resweep.worlds import Mesh, Splats, Volumes, World, load_world
 
 GIB = 1 << 30

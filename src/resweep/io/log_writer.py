@@ -35,10 +35,11 @@ def write_log(
     frame: str | None = None,
     overwrite: bool = False,
     progress: bool = True,
-    resume: Mapping[str, str] | None = None,
+    resume: bool = False,
     workers: Workers | None = None,
     on_sweep: OnSweep | None = None,
     finish: Callable[[Path], None] | None = None,
+    made_from: Mapping[str, str] | None = None,
     **options: Any,
 ) -> None:
     """Write a log as a folder: sweeps, poses, and ``log.json`` with what is known of it and what made it.
@@ -48,9 +49,10 @@ def write_log(
     replaced at the end, and anything that is no log is left alone. Another process that writes there is an error.
 
     With ``resume`` sweeps that are finished are kept beside ``path``, in a folder of its name and ``.partial``, until
-    the log is whole. A write that was stopped goes on after them if it is called again with the same log. ``resume``
-    says by which texts it is known: "inputs" (what the log is made from) and "config" (how). Formats whose files depend
-    on all sweeps (nuscenes, ros2) keep copies of the sweeps there, and are written anew from these.
+    the log is whole. A write that was stopped goes on after them if it is called again with the same log.
+    Formats whose files depend on all sweeps (nuscenes, ros2) keep copies of the sweeps there, and are written anew from
+    these. Of a log that is computed as it is read, ``made_from`` says what its sweeps depend on beside its times and
+    poses, as texts: "inputs" and "config". With others, finished sweeps are not used.
 
     ``workers`` load and write the sweeps (default: this process); the bytes are the same.
     ``on_sweep(returns, beams, unknown)`` is called once a sweep is written, in their order; unknown ones are the
@@ -80,12 +82,12 @@ def write_log(
     shared: dict[str, Any] = {"workers": workers, "on_sweep": on_sweep}
     with lock_output(path):
         _check_target(path, overwrite)
-        if resume is None:
+        if not resume:
             with atomic_folder(stage(path)) as folder:
                 pending = Pending(log, f"writing {path.name}", None, progress, **shared)
                 _complete(folder, path, log, entry, frame, pending, options, finish)
         else:
-            key = _make_key(log, format, frame, options, resume)
+            key = _make_key(log, format, frame, options, made_from or {})
             with resumable_folder(stage(path), key, "finished sweeps of a log") as partial:
                 folder = partial / NEW
                 if entry.write_log is not None and not entry.resumes:
@@ -122,14 +124,16 @@ def _fill(folder: Path, log: Log, entry: Format, frame: str, sweeps: Pending, op
     write_record(log, folder, entry.name, frame)
 
 
-def _make_key(log: Log, format: str, frame: str, options: dict[str, Any], resume: Mapping[str, str]) -> dict[str, str]:
+def _make_key(
+    log: Log, format: str, frame: str, options: dict[str, Any], made_from: Mapping[str, str]
+) -> dict[str, str]:
     """What decides the bytes of a written log."""
     facts = [None if fact is None else fact.model_dump_json() for fact in (log.labels, log.sensor)]
     arrays = [np.ascontiguousarray(values).tobytes().hex() for values in (log.times, log.poses)]
     return {
         "version": resweep.__version__,
-        "config": hash_text(format, frame, sorted(options.items()), log.name, *facts, resume.get("config")),
-        "inputs": hash_text(len(log), *arrays, resume.get("inputs")),
+        "config": hash_text(format, frame, sorted(options.items()), log.name, *facts, made_from.get("config")),
+        "inputs": hash_text(len(log), *arrays, made_from.get("inputs")),
     }
 
 

@@ -72,7 +72,7 @@ def stream_world(
     """
     check_world(word)
     if not word.startswith(SCENE) and find_path(word).is_dir():
-        return StreamedWorld(word, memory_bytes=memory_bytes)
+        return StreamedWorld(word, memory=memory_bytes)
     return open_world(word, seed, up)
 
 

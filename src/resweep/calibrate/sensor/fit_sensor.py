@@ -32,7 +32,7 @@ from resweep.log import Log
 from resweep.pose import Array
 from resweep.progress import open_progress
 from resweep.sensors import Detection, Lasers, Sensor
-from resweep.sensors.infer.spec_fit import Fit, fit_log
+from resweep.sensors.infer.spec_fit import SpecFit, fit_log
 from resweep.sweep import Sweep
 
 _SWEEPS = 10  # that take part, in a row
@@ -101,7 +101,7 @@ class SensorFit:
     """A sensor fitted to a log: its spec, how its beams leave (``pattern``), and the figures that its returns show."""
 
     sensor: Sensor
-    pattern: Fit
+    pattern: SpecFit
     figures: Character
 
 

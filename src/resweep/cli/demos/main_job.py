@@ -112,7 +112,7 @@ def _build_and_compare(log: Log, held: int, folder: Path) -> tuple[World, Report
 
     # Boxes say which cars drive; labels of a simulated drive do not.
     config = HybridConfig(map=MapConfig(moving="boxes" if log[held].boxes is not None else "auto"))
-    made: list[World] = []
+    built: list[World] = []
 
     def build_world(rest: Log) -> World:
         _say(2, f"building a world from the other {len(rest)} sweeps alone")

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from resweep.pose import Array, Trajectory
 
 _ASSUMED_RATE_HZ = 10.0
-SENSOR_UNKNOWN = "sensor position unknown; beams are as if fired from the origin or the middle of the cloud"
 
 
 def parse_numbers(text: str) -> list[float] | None:
@@ -107,6 +106,8 @@ def report_skipped(path: Path | str, log: Log) -> None:
 
 def report_unknown_sensor(path: Path | str, log: Log) -> None:
     """Say on stderr that a cloud does not tell where its sensor was, if so."""
+    from resweep.viewer.describe import SENSOR_UNKNOWN
+
     if not log.sensor_position_known:
         typer.echo(f"{path}: {SENSOR_UNKNOWN}", err=True)
 
@@ -197,6 +198,35 @@ def build_config(
     from resweep.build.methods import method_config
 
     return method_config(method, nest_settings(settings, given), where)
+
+
+def read_build_config(method: str | None, file: Path | None, changes: list[str]) -> BuildConfig:
+    """The settings of a file, with what the options change."""
+    from resweep.config import parse_yaml, read_text
+
+    data: dict[str, Any] = {}
+    if file is not None:
+        data = parse_yaml(read_text(file, "a YAML file") or "{}", str(file), "settings as 'key: value' lines")
+    of_file = data.pop("method", None)
+    if method is None and of_file is not None:
+        return build_config(str(of_file), changes, data, f"{file}: method")
+    return build_config(method or "hybrid", changes, data)
+
+
+def parse_scanner(text: str | None, logs: int) -> list[str]:
+    """The setting that ``--scanner`` stands for, as ``--set`` would give it."""
+    import math
+
+    if text is None:
+        return []
+    values = parse_numbers(text)
+    if values is None or len(values) != 3 or not all(map(math.isfinite, values)):
+        raise ResweepError(f"--scanner '{text}': expected X,Y,Z in the cloud's coordinates, metres, such as 0,0,1.8")
+    if logs > 1:
+        raise ResweepError(
+            f"--scanner: is where the scanner of one cloud stood, and {logs} are given; build them one by one"
+        )
+    return [f"cloud.scanner=[{','.join(repr(value) for value in values)}]"]
 
 
 def add_refinement(settings: list[str] | None, refine: str | None) -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,11 +12,7 @@ from resweep.cli.shared.completion import complete_formats
 from resweep.cli.shared.options import Bounds, Json, Points, PoseRate, Poses, Resolution, choose_points, parse_path
 from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import describe_work, locks
-from resweep.errors import InputError, OutputError, ResweepError
-
-if TYPE_CHECKING:
-    from resweep.labels import LabelSet
-    from resweep.log import Log
+from resweep.errors import OutputError, ResweepError
 
 
 @locks("target", reads=["source"])
@@ -104,6 +99,7 @@ def convert(
     """
     given = describe_work(locals())
     from resweep.cli.shared.inputs import open_posed, parse_cloud, report_skipped, report_unknown_sensor
+    from resweep.cli.shared.label_options import map_log_labels, print_lost_labels
     from resweep.cli.shared.progress import Tally
     from resweep.io import write_log, write_sweep
     from resweep.io.registry import format_of, sweep_suffixes
@@ -136,7 +132,7 @@ def convert(
     report_unknown_sensor(source, log)
     seen: set[int] = set()
     found = log.labels if from_labels is None else load_labels(from_labels)
-    log = _with_labels(log, source, labels, from_labels, seen)
+    log = map_log_labels(log, source, labels, from_labels, seen)
     if as_cloud:
         count = log_to_cloud(log, target, labels, crs, **written)
         report_skipped(source, log)
@@ -149,7 +145,7 @@ def convert(
         kept = {} if format_of(target).facts is None else {"part_of": log}
         write_sweep(log[0], target, frame=frame, **kept, **written)
         typer.echo(f"{target}: 1 sweep as {format_of(target).title}")
-        _say_lost(found, log, seen)
+        print_lost_labels(found, log, seen)
         print_outputs([("sweep", target)], as_json, sweeps=1)
         return
     if format is None and as_file:
@@ -163,47 +159,15 @@ def convert(
         raise ResweepError(f"{target}: give --format for the log's sweeps, one of {', '.join(sorted(_writable()))}")
     tally = Tally(SilentProgress())
     log = tally.count(log, 0.0, "converting")
-    write_log(log, target, format=format, frame=frame, overwrite=overwrite, resume=given, **written, **layout)
+    write_log(
+        log, target, format=format, frame=frame, overwrite=overwrite, resume=True, made_from=given, **written, **layout
+    )
     report_skipped(source, log)
     before = len(log) - tally.sweeps
     there = f", {before:,} of them from before" if before else ""
     typer.echo(f"{target}: {len(log)} sweeps as {format}{there}")
-    _say_lost(found, log, seen, " of the new ones" if before else "")
+    print_lost_labels(found, log, seen, " of the new ones" if before else "")
     print_outputs([("log", target)], as_json, sweeps=len(log))
-
-
-def _with_labels(log: Log, source: Path, labels: str | None, from_labels: str | None, seen: set[int]) -> Log:
-    """The log with its labels mapped as asked for; the ids that occur are added to ``seen`` as they are read."""
-    from resweep.label_mapping import relabel
-    from resweep.labels import load_labels
-
-    if from_labels is not None:
-        log = replace(log, labels=load_labels(from_labels))
-    if labels is None:
-        return log
-    if not log.labels.known:
-        raise InputError(
-            f"{source}: the meaning of its labels is unknown, so they cannot be mapped to {labels}; "
-            "give --from-labels NAME, such as semantickitti"
-        )
-    return relabel(log, labels, seen=seen)
-
-
-def _say_lost(source: LabelSet, log: Log, seen: set[int], where: str = "") -> None:
-    """Say which classes that occurred had no counterpart in the vocabulary of the log, if labels were mapped.
-
-    ``where`` says in which sweeps they occurred, if not in all.
-    """
-    import numpy as np
-
-    from resweep.label_mapping import map_labels
-
-    if not seen:
-        return
-    lost = map_labels(source, log.labels).lost_names(np.array(sorted(seen)))
-    name = log.labels.class_name(log.labels.unlabelled_id)
-    what = f"no counterpart, now {name}: {', '.join(lost)}" if lost else "every class has a counterpart"
-    typer.echo(f"labels{where}: {source.name} to {log.labels.name}; {what}")
 
 
 def _writable() -> list[str]:

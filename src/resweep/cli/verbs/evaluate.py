@@ -91,8 +91,8 @@ def evaluate(
     cloud, c2c_sweep_m to the paired sweep. With --holdout a world is built from the other sweeps of one real log, and
     the held-out beams are fired again in it, as resweep simulate --like does: the figures are those of drawn returns,
     each sweep registered to the world by its pose. A second table has other placements, and most likely returns.
-    Stopped and started again with the same words, it goes on after the finished stages of that build, which OUT.partial
-    keeps. With --realism the drawn returns are as a learned model says.
+    Stopped and started again with the same arguments, it goes on after the finished stages of that build, which
+    OUT.partial keeps. With --realism the drawn returns are as a learned model says.
 
     Examples:
 
@@ -233,4 +233,4 @@ def _print_report(report: Report, output: Path | None, per_class: bool, as_json:
     if per_class:
         console.print(report.class_table())
     if output is not None:
-        print_made([("report", output)])
+        print_outputs([("report", output)])

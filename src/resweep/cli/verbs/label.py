@@ -56,7 +56,7 @@ def label(
     log = open_recording(source, keep_going)
     named = label_log(log, labeller)
     workers = Threads(threads or count_cores())
-    write_log(named, output, format=format, overwrite=overwrite, resume=given, workers=workers)
+    write_log(named, output, format=format, overwrite=overwrite, resume=True, made_from=given, workers=workers)
     report_skipped(source, log)
     names = ", ".join(labeller.card.class_names)
     typer.echo(f"{output}: {len(log)} sweeps as {format}, labelled as {labeller.card.labels.name} ({names})")

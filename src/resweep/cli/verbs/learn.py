@@ -144,6 +144,10 @@ def _count_sweeps(card: Card) -> int:
     return sum(int(place.rpartition(": ")[2].split()[0]) for place in (*card.trained_on, *card.held_out))
 
 
-# Each a function, in a file of its own but for the first.
-for verb in (raydrop, semantics):
-    learn.command()(with_verbosity(verb))
+# Each with the five options that most users need.
+_COMMON = {
+    raydrop: ("output", "variant", "method", "transferable", "overwrite"),
+    semantics: ("output", "validate", "test", "settings", "overwrite"),
+}
+for _verb, _options in _COMMON.items():
+    learn.command()(with_verbosity(_verb, _options))

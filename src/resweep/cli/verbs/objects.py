@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +17,6 @@ from resweep.remote import recover_output
 if TYPE_CHECKING:
     from resweep.log import Log
     from resweep.objects import ObjectConfig
-    from resweep.scenario import Bank
 
 
 @locks("output", reads=["path"])
@@ -64,8 +62,9 @@ def objects(
 
       resweep objects bank --gallery -o bank.png
     """
+    from resweep.cli.shared.bank_tables import draw_gallery, print_bank
     from resweep.cli.shared.inputs import open_posed
-    from resweep.cli.verbs.build import parse_slice
+    from resweep.cli.shared.recordings import parse_slice
     from resweep.scenario.bank import is_bank, load_bank
 
     recover_output(path)
@@ -80,11 +79,11 @@ def objects(
             )
         bank = load_bank(path)
         if gallery:
-            _draw(bank, path, output, overwrite)
+            draw_gallery(bank, path, output, overwrite)
         elif output is not None:
             raise ResweepError(f"{path}: is a bank; give a log to build one from, or --gallery to draw it to {output}")
         else:
-            _show(bank, path, json)
+            print_bank(bank, path, json)
         return
     if output is None:
         raise InputError(f"{path}: is no bank; to build one from this log, give -o BANK")
@@ -107,6 +106,7 @@ def _check_target(output: Path, overwrite: bool) -> None:
 
 
 def _build(log: Log, output: Path, config: ObjectConfig, json: bool, overwrite: bool) -> None:
+    from resweep.cli.shared.bank_tables import print_bank
     from resweep.objects import build_bank
 
     began = time.perf_counter()
@@ -118,73 +118,17 @@ def _build(log: Log, output: Path, config: ObjectConfig, json: bool, overwrite: 
         typer.echo(
             f"{output}: {len(bank)} of {summary['objects']} objects{skipped}, {time.perf_counter() - began:.1f} s"
         )
-    _show(bank, output, json)
+    print_bank(bank, output, json)
     if not json:
         typer.echo(f"next: resweep objects {output} --gallery -o {output.name}.png")
         print_outputs([("bank", output)])
 
 
-def _read_config(min_points: int | None, words: list[str]) -> ObjectConfig:
+def _read_config(min_points: int | None, settings: list[str]) -> ObjectConfig:
     from resweep.cli.shared.inputs import nest_settings
     from resweep.objects import ObjectConfig
 
-    data = nest_settings(words)
+    data = nest_settings(settings)
     if min_points is not None:
         data["min_points"] = min_points
     return ObjectConfig(**data)
-
-
-def _show(bank: Bank, path: Path, json: bool) -> None:
-    facts = [{**item, "known": _known(item["coverage"])} for item in (bank.facts(name) for name in bank)]
-    if json:
-        typer.echo(json_format.dumps({"bank": str(path), "meta": bank.meta, "assets": facts}))
-        return
-    from rich.table import Table
-
-    from resweep.terminal import make_console
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("name", "category"):
-        table.add_column(title, no_wrap=True)
-    for title in ("size m", "points", "sweeps", "track", "known %"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("mirror", no_wrap=True)
-    for item in sorted(facts, key=lambda item: (item["category"], -item["n_points"])):
-        meta, cover = item["meta"], item["coverage"]
-        track = item["source"][1]
-        known = "-" if item["known"] is None else f"{100 * item['known']:.0f}"
-        table.add_row(
-            item["name"],
-            item["category"],
-            "×".join(f"{value:.1f}" for value in item["size_m"]),
-            f"{item['n_points']:,}" if item["n_points"] else "mesh",
-            str(meta.get("sweeps", "-")),
-            str(track) if track >= 0 else "-",
-            f"{known} ({100 * min(cover):.0f}…{100 * max(cover):.0f})",
-            "yes" if item["mirrored"] else "no",
-        )
-    table.caption = "known: 100 all around, about 50 one side alone (of the outline, worst to best side)"
-    table.caption_justify = "left"
-    make_console().print(table)
-    typer.echo(f"from {bank.meta.get('log', 'no recording')}")
-
-
-def _known(coverage: list[float]) -> float | None:
-    """`known_share` as JSON has it."""
-    from resweep.scenario.coverage import known_share
-
-    share = known_share(coverage)
-    return None if share != share else round(share, 4)
-
-
-def _draw(bank: Bank, path: Path, output: Path | None, overwrite: bool) -> None:
-    from resweep.cli.shared.inputs import check_writable
-    from resweep.viewer import gallery
-
-    target = output or Path(f"{path.absolute().name}.png")
-    if target.suffix.lower() != ".png":
-        raise ResweepError(f"{target}: pictures are PNG files; give a name that ends in .png")
-    if target.exists() and not overwrite:
-        raise OutputError(f"{target}: exists; choose another -o or give --overwrite")
-    check_writable(target)
-    typer.echo(str(gallery(bank, target, title=f"{path.absolute().name}: {len(bank)} objects")))

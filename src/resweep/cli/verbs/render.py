@@ -16,7 +16,6 @@ from resweep.errors import OutputError, ResweepError
 if TYPE_CHECKING:
     from resweep.pose import Array, Trajectory
     from resweep.viewer.camera import Camera
-    from resweep.viewer.camera.drawing import Drawing
 
 _PROJECTIONS = ("pinhole", "panoramic", "above")
 
@@ -94,23 +93,25 @@ def render(
     """
     from resweep.cli.shared.inputs import check_writable
     from resweep.viewer.camera import VIEWS
+    from resweep.viewer.camera.open_drawing import open_drawing
+    from resweep.viewer.camera.picture_files import draw_picture, film
 
-    _check_words(output, kind, projection, VIEWS, overwrite)
+    _check_arguments(output, kind, projection, VIEWS, overwrite)
     check_writable(output)
     camera = _make_camera(projection, size, fov, span)
-    places = (_parse_place("--from", eye), _parse_place("--at", target))
-    drawing, path = _open(place, kind, sweep, world, bank, seed, labels, samples)
+    points = (_parse_point("--from", eye), _parse_point("--at", target))
+    drawing, path = open_drawing(place, kind, sweep, world, bank, seed, labels, samples)
     if camera.projection == "above" and span is None:
         camera = drawing.fit_span(camera)
     if output.suffix.lower() == ".png":
-        _draw(drawing, camera, places, second, output)
+        draw_picture(drawing, camera, points, second, output)
     else:
-        _film(drawing, camera, _read_path(along, path), (behind, above), frames, fps, output)
-    made = "picture" if output.suffix.lower() == ".png" else "film"
-    print_outputs([(made, output)], as_json, view=kind, camera=projection, width=camera.width, height=camera.height)
+        film(drawing, camera, _read_path(along, path), (behind, above), frames, fps, output)
+    what = "picture" if output.suffix.lower() == ".png" else "film"
+    print_outputs([(what, output)], as_json, view=kind, camera=projection, width=camera.width, height=camera.height)
 
 
-def _check_words(output: Path, kind: str, projection: str, kinds: tuple[str, ...], overwrite: bool) -> None:
+def _check_arguments(output: Path, kind: str, projection: str, kinds: tuple[str, ...], overwrite: bool) -> None:
     from resweep.errors import nearest_names
     from resweep.optional import require
     from resweep.viewer.camera.flight import FILMS
@@ -144,7 +145,7 @@ def _make_camera(projection: str, size: str, fov: float | None, span: float | No
     return camera
 
 
-def _parse_place(option: str, word: str | None) -> Array | None:
+def _parse_point(option: str, word: str | None) -> Array | None:
     import numpy as np
 
     from resweep.cli.shared.inputs import parse_numbers
@@ -157,71 +158,6 @@ def _parse_place(option: str, word: str | None) -> Array | None:
     return np.array(values)
 
 
-def _open(
-    place: str,
-    kind: str,
-    sweep: int | None,
-    world: str | None,
-    bank: Path | None,
-    seed: int,
-    labels: str | None,
-    samples: int,
-) -> tuple[Drawing, Trajectory | None]:
-    """What is drawn, and the path that it has of itself."""
-    from resweep.cli.shared.inputs import stream_world
-    from resweep.scenario import load_bank, load_scenario
-    from resweep.viewer.camera.drawing import Drawing
-    from resweep.viewer.contents import find_kind
-
-    found = find_kind(place)
-    if found == "world":
-        return Drawing(kind, world=stream_world(place, seed), samples=samples), None
-    if found == "scenario":
-        if world is None:
-            raise ResweepError(f"{place}: a scenario takes place in a world; give --world WORLD")
-        from resweep.scenes.opening import open_world
-
-        loaded = open_world(world, seed)
-        path, actors = load_scenario(place).place(loaded, None if bank is None else load_bank(bank))
-        return Drawing(kind, world=loaded, actors=actors, samples=samples), path
-    if found in ("bank", "sensor"):
-        raise ResweepError(f"{place}: is a {found}; render takes a world, a log or a scenario (see resweep view)")
-    return _open_log(place, kind, sweep, labels, samples)
-
-
-def _open_log(
-    place: str, kind: str, sweep: int | None, labels: str | None, samples: int
-) -> tuple[Drawing, Trajectory | None]:
-    from resweep.io import open_log
-    from resweep.viewer.camera.drawing import Drawing
-    from resweep.viewer.camera.point_cloud import PointCloud
-
-    log = open_log(place, labels=labels)
-    if sweep is None:
-        cloud = PointCloud.of_sweeps([log[0]], log.labels) if len(log) == 1 else PointCloud.of_log(log, progress=True)
-    else:
-        if not -len(log) <= sweep < len(log):
-            raise ResweepError(f"{place}: holds {len(log)} sweeps, no sweep {sweep}; they count from 0")
-        cloud = PointCloud.of_sweeps([log[sweep]], log.labels)
-    path = log.trajectory if log.poses_known and len(log) > 1 else None
-    return Drawing(kind, cloud=cloud, samples=samples), path
-
-
-def _draw(
-    drawing: Drawing, camera: Camera, places: tuple[Array | None, Array | None], second: float, output: Path
-) -> None:
-    from PIL import Image
-
-    from resweep.files import atomic_file
-    from resweep.progress import open_progress
-
-    with open_progress() as progress:
-        progress.start("drawing")
-        image = drawing.draw(camera, drawing.choose_pose(camera, *places), second)
-    with atomic_file(output) as temporary:
-        Image.fromarray(image).save(temporary, format="PNG")
-
-
 def _read_path(word: str | None, own: Trajectory | None) -> Trajectory | None:
     from resweep.cli.shared.inputs import read_motion
     from resweep.pose import Trajectory
@@ -232,32 +168,3 @@ def _read_path(word: str | None, own: Trajectory | None) -> Trajectory | None:
     if not isinstance(motion, Trajectory):
         raise ResweepError(f"--along '{word}': is one place; a flight goes along a poses file or a log")
     return motion
-
-
-def _film(
-    drawing: Drawing,
-    camera: Camera,
-    path: Trajectory | None,
-    chase: tuple[float, float],
-    frames: int,
-    fps: float,
-    output: Path,
-) -> None:
-    """Fly along a path, or around the place where there is none."""
-    import numpy as np
-
-    from resweep.progress import track
-    from resweep.viewer.camera import fly, follow, look_down, orbit
-
-    if path is None:
-        low, high = drawing.bounds
-        size = float(np.linalg.norm((high - low)[:2]))
-        poses, times = orbit((low + high) / 2, 0.5 * size, 0.3 * size, frames), np.zeros(frames)
-    else:
-        poses = follow(path, frames, behind_m=chase[0], above_m=chase[1])
-        times = np.linspace(path.start, path.end, frames)
-    if camera.projection == "above":
-        top = float(drawing.bounds[1, 2]) + 10.0
-        poses = np.stack([look_down([*pose[:2, 3], 0.0], top) for pose in poses])
-    pictures = (drawing.draw(camera, pose, float(time)) for pose, time in zip(poses, times, strict=True))
-    fly(output, track(pictures, "drawing frames", total=frames), frames, fps=fps)

@@ -91,7 +91,13 @@ def replay(
             figures.update(compare_objects(open_log(folder), again.recorded))
             write_file(folder / "objects.json", (json.dumps(figures, indent=1) + "\n").encode())
 
-        kept: dict[str, Any] = {"overwrite": overwrite, "resume": given, "workers": workers, "on_sweep": add}
+        kept: dict[str, Any] = {
+            "overwrite": overwrite,
+            "resume": True,
+            "made_from": given,
+            "workers": workers,
+            "on_sweep": add,
+        }
         write_log(drive, output, format="sweep", progress=False, finish=compare, **kept)
     typer.echo(f"{output}: {len(drive)} sweeps of {chosen.name} with {len(again.tracks)} objects")
     unknown = tally.describe_unknown(place)

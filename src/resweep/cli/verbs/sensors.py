@@ -14,7 +14,6 @@ from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
     from resweep.sensors import Sensor
-    from resweep.sensors.infer.spec_fit import SpecFit
 
 
 def sensors(
@@ -104,60 +103,6 @@ def _fit_to_log(log: str, output: Path | None, plot: bool, json: bool) -> None:
         typer.echo(str(output) if output else "give -o NAME.yaml to keep it")
     if plot:
         _plot(found.sensor, (output or Path(f"{found.sensor.name}.yaml")).with_suffix(".png"), json=False)
-
-
-def _make_record(found: SpecFit, character: Character, output: Path | None) -> dict[str, Any]:
-    return {
-        **found.sensor.model_dump(mode="json", exclude_none=True),
-        **_count_figures(found.sensor),
-        "nearest": found.nearest.name,
-        "elevation_rms_deg": round(found.elevation_rms_deg, 3),
-        "character": character.to_dict(),
-        "yaml": None if output is None else str(output),
-    }
-
-
-def _print_fit(found: SpecFit) -> None:
-    from rich.table import Table
-
-    from resweep.terminal import make_console
-
-    grid, block = found.grid, found.sensor.pattern.model_dump()["channels"]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("ring", "elevation °", "height m", "step °", "azimuth offset °", "delay µs", "returns"):
-        table.add_column(title, justify="right", no_wrap=True)
-    seen = [ring for ring, value in enumerate(grid.elevations_deg) if value == value]
-    for at, ring in enumerate(seen):
-        offset, delay = block["azimuth_offset_deg"], block["firing_time_s"]
-        table.add_row(
-            str(ring),
-            f"{grid.elevations_deg[ring]:.3f}",
-            f"{grid.channels.height_m[ring]:.3f}",
-            f"{grid.step[ring] * 360.0 / grid.turn:.4f}",
-            "-" if offset is None else f"{offset[at]:.3f}",
-            "-" if delay is None else f"{1e6 * delay[at]:.2f}",
-            str(int(found.returns[ring])),
-        )
-    make_console().print(table)
-    sensor = found.sensor
-    typer.echo(
-        f"{sensor.n_channels} rings, {grid.n_columns} columns a turn, {sensor.rotation_rate_hz:g} Hz, "
-        f"{sensor.range_min_m:g} to {sensor.range_max_m:g} m"
-    )
-    typer.echo(f"nearest in the catalog: {found.nearest.name}, {found.elevation_rms_deg:.2f}° RMS in elevation")
-
-
-def _print_character(character: Character) -> None:
-    from rich.table import Table
-
-    from resweep.terminal import make_console
-
-    table = Table(box=None, pad_edge=False, header_style="bold", title=f"from {character.basis}", title_justify="left")
-    for title in ("figure", "value", "what it rests on, or why it is unknown"):
-        table.add_column(title, overflow="fold")
-    for name, quantity in character.quantities.items():
-        table.add_row(name, quantity.describe(), quantity.note)
-    make_console().print(table)
 
 
 def _plot(sensor: Sensor, path: Path, json: bool) -> None:

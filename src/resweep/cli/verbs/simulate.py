@@ -16,13 +16,8 @@ from resweep.errors import ResweepError
 from resweep.memory import parse_memory
 
 if TYPE_CHECKING:
-    from resweep.log import Log
-    from resweep.pose import Array, Trajectory
     from resweep.scenario import Actor
-    from resweep.sensors import Sensor
     from resweep.worlds import StreamedWorld, World
-
-_NOISE = "receiver.range_noise"
 
 
 @locks("output", reads=["world", "like", "realism"])
@@ -169,6 +164,16 @@ def simulate(
     )
     from resweep.cli.shared.like import RECORDED, check_recorded, open_like
     from resweep.cli.shared.progress import Tally
+    from resweep.cli.shared.simulation import (
+        StagedScenario,
+        change_sensor,
+        check_format,
+        check_motion,
+        choose_noise,
+        collect_provenance,
+        describe_noise,
+        find_period,
+    )
     from resweep.cluster import open_workers
     from resweep.io import write_log
     from resweep.progress import open_progress
@@ -188,21 +193,21 @@ def simulate(
     name = sensor or RECORDED
     check_recorded(name, like, {"--offset": offset, "--standing": standing, "--rate": rate})
     own = None if name == RECORDED else load_sensor(name)
-    settings = {"rotation_rate_hz": rate, "beam.rays": rays, "receiver.mode": mode, **_choose_noise(noise, set_ or [])}
+    settings = {"rotation_rate_hz": rate, "beam.rays": rays, "receiver.mode": mode, **choose_noise(noise, set_ or [])}
     model = None if realism is None else load_realism(realism)
-    _check_format(format)
+    check_format(format)
     layout = choose_points(points, format)
     check_folder(output, overwrite)
     path = like or poses or ""
     log = None if like is None else open_like(like, name, poses, pose_rate, sweeps, keep_going)
     own = recorded_sensor(log) if own is None and log is not None else own
     assert own is not None
-    chosen = _change_sensor(own, settings, set_ or [])
-    staged = None if scenario is None else _Staged(scenario, bank)
+    chosen = change_sensor(own, settings, set_ or [])
+    staged = None if scenario is None else StagedScenario(scenario, bank)
     motion = None
     if poses is not None and log is None:
         motion = mount_sensor(read_motion(path, pose_rate, standing, keep_going), offset)
-        motion = _check_motion(motion, path, chosen, sweeps)
+        motion = check_motion(motion, path, chosen, sweeps)
     check_world(world)
     with open_workers(cluster) as workers, open_progress() as progress:
         progress.start(f"reading {world}")
@@ -215,18 +220,24 @@ def simulate(
             progress.start("placing the actors")
             where, actors = staged.place(whole)
             path = str(scenario)
-            motion = _check_motion(mount_sensor(where, offset), path, chosen, sweeps)
+            motion = check_motion(mount_sensor(where, offset), path, chosen, sweeps)
         progress.start("starting the tracer")
         course: dict[str, Any] = {"motion": motion, "sweeps": sweeps}
         if log is not None:
             course = {"like": log, "recorded": name == RECORDED, "offset": parse_offset(offset), "standing": standing}
         plan = Drive(world, chosen, up, tuple(actors), seed, threads, memory_bytes=bound, realism=model, **course)
         drive = plan.run(place, ready=cluster is None)  # so that the pace below is that of sweeping
-        drive = replace(drive, meta={**drive.meta, **_collect_provenance(chosen, own, path, offset)})
+        drive = replace(drive, meta={**drive.meta, **collect_provenance(chosen, own, path, offset)})
         tally = Tally(progress)
         what = f"the recorded beams of {like}" if name == RECORDED else chosen.name
-        add = tally.begin(len(drive), _find_period(drive, chosen), f"sweeping {what}")
-        kept: dict[str, Any] = {"overwrite": overwrite, "resume": given, "workers": workers, "on_sweep": add}
+        add = tally.begin(len(drive), find_period(drive, chosen), f"sweeping {what}")
+        kept: dict[str, Any] = {
+            "overwrite": overwrite,
+            "resume": True,
+            "made_from": given,
+            "workers": workers,
+            "on_sweep": add,
+        }
         write_log(drive, output, format=format, progress=False, **kept, **layout)
         seconds = tally.seconds
     pace = tally.sweeps / seconds
@@ -234,7 +245,7 @@ def simulate(
     before = len(drive) - tally.sweeps
     there = f", {before:,} of them from before" if before else ""
     typer.echo(f"{output}: {many} of {what} as {format}{there}")
-    noise_of = f"range noise {_describe_noise(chosen, own)}"
+    noise_of = f"range noise {describe_noise(chosen, own)}"
     if noise is None and name == RECORDED:
         noise_of = f"{noise_of}: the world holds the recording's, --noise-m adds to it"
     if model is not None and model.card.noise is not None:
@@ -242,8 +253,7 @@ def simulate(
     new = " of the new ones" if before else ""
     typer.echo(f"{tally.returns:,} returns on {tally.beams:,} beams{new}, {noise_of}")
     typer.echo(
-        f"{seconds:.1f} s with writing, {pace:.1f} sweeps a second, "
-        f"{pace * _find_period(drive, chosen):.2f} × real time"
+        f"{seconds:.1f} s with writing, {pace:.1f} sweeps a second, {pace * find_period(drive, chosen):.2f} × real time"
     )
     unknown = tally.describe_unknown(place)
     if unknown is not None:
@@ -252,88 +262,3 @@ def simulate(
     share = None if place.observed is None else tally.unknown_share
     counts = {"sweeps": tally.sweeps, "beams": tally.beams, "returns": tally.returns}
     print_outputs([("log", output)], as_json, output=str(output), **counts, unknown_share=share, seconds=seconds)
-
-
-class _Staged:
-    """A scenario and its bank, read and checked before any world is."""
-
-    def __init__(self, word: str, bank: Path | None) -> None:
-        from resweep.scenario import load_bank, load_scenario
-
-        self.scenario = load_scenario(word)
-        self.bank = None if bank is None else load_bank(bank)
-
-    def place(self, world: World) -> tuple[Trajectory, list[Actor]]:
-        """The sensor's trajectory and the actors in a world."""
-        return self.scenario.place(world, self.bank)
-
-
-def _choose_noise(given: float | None, words: list[str]) -> dict[str, object]:
-    """The settings of range noise that ``--noise-m`` stands for, if it is given."""
-    if given is None:
-        return {}
-    if any(word.split("=")[0].strip().startswith(_NOISE) for word in words):
-        raise ResweepError(f"--noise-m and --set {_NOISE}...: both set the range noise; give one of them")
-    return {f"{_NOISE}_sigma_m": given, f"{_NOISE}_per_m": 0.0}
-
-
-def _describe_noise(sensor: Sensor, own: Sensor) -> str:
-    def describe(receiver: Any) -> str:
-        grows = receiver.range_noise_per_m
-        return f"{1000 * receiver.range_noise_sigma_m:g} mm" + (f" + {1000 * grows:g} mm/m" if grows else "")
-
-    now, before = describe(sensor.receiver), describe(own.receiver)
-    return now if now == before else f"{now} (the sensor's own: {before})"
-
-
-def _collect_provenance(sensor: Sensor, own: Sensor, poses: str, offset: str | None) -> dict[str, Any]:
-    """What the log's record says of this run, beside the whole sensor and the world."""
-    facts = {"range_noise": _describe_noise(sensor, own), "poses_from": poses}
-    return facts if offset is None else {**facts, "offset_m": offset}
-
-
-def _change_sensor(sensor: Sensor, options: dict[str, object], words: list[str]) -> Sensor:
-    """The sensor with what the options and the ``--set`` words change."""
-    from resweep.cli.shared.inputs import parse_settings
-
-    changes = {key: value for key, value in options.items() if value is not None}
-    return sensor.with_(**{**changes, **parse_settings(words)})
-
-
-def _find_period(drive: Log, sensor: Sensor) -> float:
-    """Seconds from one sweep of a drive to the next; of a single one, what it lasts."""
-    return float(drive.times[-1] - drive.times[0]) / (len(drive) - 1) if len(drive) > 1 else sensor.sweep_period_s
-
-
-def _check_format(name: str) -> None:
-    from resweep.errors import nearest_names
-    from resweep.io import FORMATS
-
-    writable = [entry.name for entry in FORMATS.values() if entry.write or entry.write_log]
-    if name not in writable:
-        raise ResweepError(f"--format '{name}': {nearest_names(name, writable)}")
-
-
-def _check_motion(motion: Trajectory | Array, word: str, sensor: Sensor, sweeps: int | None) -> Trajectory | Array:
-    """``motion``, which must last for the sweeps; a single standing pose is repeated for each of them."""
-    import numpy as np
-
-    from resweep.pose import Trajectory
-    from resweep.sensors import fire
-
-    many = sweeps or 1
-    if not isinstance(motion, Trajectory):
-        if len(motion) == 1:
-            return np.repeat(motion, many, axis=0)
-        if many > len(motion):
-            raise ResweepError(f"{word}: {len(motion)} poses to stand at, {many} sweeps are asked for; lower --sweeps")
-        return motion
-    lasts = motion.end - motion.start
-    needed = (many - 1) * sensor.sweep_period_s + float(fire(sensor).time[-1])
-    if lasts + 1e-6 * sensor.sweep_period_s < needed:
-        asked = "a sweep" if many == 1 else f"{many} sweeps"
-        raise ResweepError(
-            f"{word}: the poses last {lasts:.3f} s, {asked} of '{sensor.name}' needs {needed:.3f} s; "
-            "give longer poses or fewer --sweeps, or --standing to stand at each"
-        )
-    return motion

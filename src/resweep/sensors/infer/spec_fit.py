@@ -53,13 +53,11 @@ class SpecFit:
     returns: Array
 
 
-def fit_sensor(log: Log | Sequence[Sweep], name: str = "fitted", sweeps: int = 5) -> Sensor:
-    """The spec of the spinning sensor that recorded ``log``, from ``sweeps`` of its sweeps."""
-    return fit_log(log, name, sweeps).sensor
-
-
 def fit_log(log: Log | Sequence[Sweep], name: str = "fitted", sweeps: int = 5) -> SpecFit:
-    """The spec of `fit_sensor`, with the grid it was fitted to and the nearest sensor of the catalog."""
+    """The spec of the spinning sensor that recorded ``log``, with its grid and the nearest sensor of the catalog.
+
+    ``sweeps`` of the log take part.
+    """
     if len(log) == 0:
         raise ResweepError("fit: the log has no sweeps; give one that has")
     grid = estimate_grid(log, sweeps)

@@ -101,18 +101,18 @@ class StreamedLayer:
 class StreamedWorld:
     """A saved world that a `Simulator` reads tile by tile while a sensor drives through it.
 
-    Opening it reads its index and tables of tiles only. ``memory_bytes`` bounds what a simulator keeps of it (default:
-    half of the machine's memory). Sweeps have the same bytes as in the whole world (`resweep.load_world`).
-    ``path`` may be a URL of an object store: tiles are then fetched as they are read, and not kept on disk. A world
-    there that is replaced twice while it is driven through is gone, and an error.
+    Opening it reads its index and tables of tiles only. ``memory`` bounds what a simulator keeps of it, in bytes or as
+    ``"4GB"`` (default: half of the machine's memory). Sweeps have the same bytes as in the whole world
+    (`resweep.load_world`). ``path`` may be a URL of an object store: tiles are then fetched as they are read, and not
+    kept on disk. A world there that is replaced twice while it is driven through is gone, and an error.
 
-    Example: ``rs.Simulator(rs.StreamedWorld("city.world", memory_bytes=4_000_000_000), "velodyne-hdl-64e")``
+    Example: ``rs.Simulator(rs.StreamedWorld("city.world", memory="4GB"), "velodyne-hdl-64e")``
     """
 
-    def __init__(self, path: str | Path, *, memory_bytes: int | None = None) -> None:
+    def __init__(self, path: str | Path, *, memory: int | str | None = None) -> None:
         self.path = find_path(path)
         recover_output(self.path)
-        self.memory_bytes = parse_memory(None) if memory_bytes is None else int(memory_bytes)
+        self.memory_bytes = memory if isinstance(memory, int) else parse_memory(memory)
         read_generation(self.path, lambda: read_index(self.path), self._open)
 
     def _open(self, data: dict[str, Any]) -> None:

@@ -1,0 +1,224 @@
+"""What a file or folder holds, as facts by name: logs, sweeps, poses, meshes, worlds, banks and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from resweep.errors import InputError, ResweepError, UntimedPosesError
+from resweep.remote import recover_output
+
+if TYPE_CHECKING:
+    from resweep.labels import LabelSet
+    from resweep.log import Log
+    from resweep.pose import Array, Trajectory
+    from resweep.sweep import Sweep
+
+_MESHES = (".obj", ".glb", ".gltf", ".stl", ".off", ".dae")
+_POSES = (".txt", ".csv", ".tum")
+_SETTINGS = (".yaml", ".yml")
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+SENSOR_UNKNOWN = "sensor position unknown; beams are as if fired from the origin or the middle of the cloud"
+
+
+def describe(path: Path, labels: str | None = None, cloud: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Facts about whatever ``path`` is, by name; lengths in metres, times in seconds.
+
+    ``labels`` names the vocabulary of a log or sweep that does not say, ``cloud`` which points of one are read.
+    """
+    from resweep.io.recorded_log import find_part
+
+    recover_output(path)
+    _, part = find_part(path)
+    describer = _describe_log if part else _find_describer(path)
+    if describer is _describe_log:
+        return _describe_log(path, labels, cloud or {})
+    if cloud:
+        raise ResweepError(f"{next(iter(cloud))}: is of clouds and logs; {path} is neither")
+    if labels is not None:
+        raise ResweepError(f"labels '{labels}': says what the ids of a log or sweep mean; {path} is neither")
+    return describer(path)
+
+
+def _find_describer(path: Path) -> Callable[..., dict[str, Any]]:
+    suffix = path.suffix.lower()
+    if path.is_dir():
+        if (path / "bank.json").is_file():
+            return _describe_bank
+        return _describe_world if (path / "world.json").is_file() else _describe_log
+    if suffix == ".ply":
+        from resweep.io.files.ply import is_mesh
+
+        return _describe_mesh if is_mesh(path) else _describe_log
+    kinds = {
+        **dict.fromkeys(_MESHES, _describe_mesh),
+        **dict.fromkeys(_POSES, _describe_poses),
+        **dict.fromkeys(_SETTINGS, _describe_settings),
+    }
+    return kinds.get(suffix, _describe_log)
+
+
+def _describe_file(path: Path, labels: str | None, cloud: Mapping[str, Any]) -> dict[str, Any]:
+    from resweep.io import open_log
+    from resweep.io.files.las_crs import name_crs
+    from resweep.io.registry import format_of
+
+    log = open_log(path, empty_beams=False, labels=labels, **cloud)
+    facts = {"kind": f"sweep ({format_of(path).title})", **_describe_sweep(log[0], log.labels)}
+    if log.crs:
+        facts["coordinate system"] = name_crs(log.crs)
+    return facts if log.sensor_position_known else {**facts, "sensor": SENSOR_UNKNOWN}
+
+
+def _describe_sweep(sweep: Sweep, labels: LabelSet) -> dict[str, Any]:
+    facts: dict[str, Any] = {"returns": len(sweep), "beams": sweep.n_beams, "timestamp s": sweep.timestamp}
+    if sweep.sensor:
+        facts["sensor"] = sweep.sensor
+    facts["position m"] = sweep.pose[:3, 3].tolist()
+    facts["moving"] = "yes, with its motion" if sweep.trajectory is not None else "no, or motion already undone"
+    empty = sweep.n_beams - len(np.unique(sweep.beam))
+    facts["beams without return"] = empty
+    if len(sweep):
+        facts["range m"] = _span(sweep.range)
+        facts["intensity"] = _span(sweep.intensity)
+        facts["time s"] = _span(sweep.time)
+        facts["rings"] = len(np.unique(sweep.ring))
+        facts["returns per beam"] = f"up to {int(np.bincount(sweep.beam).max())}"
+        facts["bounds m"] = _bounds(sweep.points)
+        facts["vocabulary"] = _vocabulary(labels)
+        facts["labels"] = labels.count(sweep.label)
+        facts["instances"] = len(np.unique(sweep.instance[sweep.instance != 0]))
+    if sweep.extra:
+        facts["extra columns"] = {name: str(np.asarray(values).dtype) for name, values in sweep.extra.items()}
+    return facts
+
+
+def _describe_log(path: Path, labels: str | None = None, cloud: Mapping[str, Any] = NOTHING) -> dict[str, Any]:
+    from resweep.io import open_log
+
+    log = open_log(path, labels=labels, **cloud)
+    if len(log) == 1 and path.is_file():
+        return _describe_file(path, labels, cloud)
+    facts: dict[str, Any] = {"kind": f"log ({log.meta.get('format', '?')})", "sweeps": len(log)}
+    facts.update({name: value for name, value in (("name", log.name), ("sensor", log.sensor_name)) if value})
+    facts.update(_describe_motion(log))
+    if not log.sensor_position_known:
+        facts["sensor"] = SENSOR_UNKNOWN
+    if not log.times_known:
+        facts["times"] = "assumed from a rate"
+    facts["provenance"] = dict(log.meta)
+    facts["vocabulary"] = _vocabulary(log.labels)
+    first = _describe_sweep(log[0], log.labels)
+    facts.update({f"first sweep: {name}": first[name] for name in first if name not in ("sensor", "vocabulary")})
+    facts["empty beams"] = log.empty_beams.detail or log.empty_beams.source
+    return facts
+
+
+def _describe_motion(log: Log) -> dict[str, Any]:
+    if not log.poses_known:
+        return {"poses": "unknown; give them, or find them by odometry, where they matter", "time s": _span(log.times)}
+    return _describe_trajectory(log.trajectory)
+
+
+def _describe_poses(path: Path) -> dict[str, Any]:
+    from resweep.io import load_poses
+
+    try:
+        trajectory = load_poses(path)
+    except UntimedPosesError:
+        untimed = load_poses(path, rate_hz=1.0)
+        found = {name: _describe_trajectory(untimed)[name] for name in ("path length m", "positions m")}
+        return {"kind": "poses", "poses": len(untimed), "times": "none in the file", **found}
+    return {"kind": "poses", "poses": len(trajectory), **_describe_trajectory(trajectory)}
+
+
+def _describe_trajectory(trajectory: Trajectory) -> dict[str, Any]:
+    facts: dict[str, Any] = {"time s": [trajectory.start, trajectory.end], "path length m": trajectory.length_m}
+    if trajectory.end > trajectory.start:
+        facts["rate Hz"] = (len(trajectory) - 1) / (trajectory.end - trajectory.start)
+        facts["mean speed m/s"] = trajectory.length_m / (trajectory.end - trajectory.start)
+    return {**facts, "positions m": _bounds(trajectory.poses[:, :3, 3])}
+
+
+def _describe_mesh(path: Path) -> dict[str, Any]:
+    import trimesh
+
+    from resweep.worlds.layers.mesh_files import STATED_UP, SUFFIXES, Z_UP_FROM_Y_UP, open_scene, upward_axis
+
+    try:
+        scene = open_scene(path) if path.suffix.lower() in SUFFIXES else trimesh.load_scene(str(path))
+    except ResweepError:
+        raise
+    except Exception as error:  # the readers raise whatever their format's parser does
+        raise InputError(f"{path}: cannot be read as a mesh ({error})") from error
+    meshes = [mesh for mesh in scene.geometry.values() if isinstance(mesh, trimesh.Trimesh)]
+    if not meshes:
+        raise ResweepError(f"{path}: holds no triangles")
+    axis = upward_axis(path)
+    bounds = scene.bounds @ Z_UP_FROM_Y_UP[:3, :3].T if axis == "y" else scene.bounds
+    return {
+        "kind": "mesh",
+        "up": f"{axis} in the file"
+        + ("" if path.suffix.lower() in STATED_UP else ", assumed: its format does not say"),
+        "parts": len(meshes),
+        "vertices": sum(len(mesh.vertices) for mesh in meshes),
+        "triangles": sum(len(mesh.faces) for mesh in meshes),
+        "watertight": all(mesh.is_watertight for mesh in meshes),
+        "bounds": _bounds(bounds),
+    }
+
+
+def _describe_world(path: Path) -> dict[str, Any]:
+    file = path / "world.json"
+    from resweep.files.untrusted import read_json
+    from resweep.worlds.store.index import saved_label_counts, saved_labels
+
+    record = read_json(file, "build or save the world again")
+    if not isinstance(record, dict):
+        raise InputError(f"{file}: not a world's record; build or save the world again")
+    labels, counts = saved_labels(record, str(file)), saved_label_counts(record, str(file))
+    record.pop("label_counts", None)
+    named = {labels.class_name(label): count for label, count in counts.items()}
+    return {"kind": "world", **record, "vocabulary": _vocabulary(labels), "labels": named}
+
+
+def _describe_bank(path: Path) -> dict[str, Any]:
+    from resweep.scenario import load_bank
+
+    bank = load_bank(path)
+    counts = {category: len(names) for category, names in bank.categories.items()}
+    labels = ", ".join(sorted({str(bank.facts(name).get("labels", "unknown")) for name in bank}))
+    return {"kind": "object bank", "assets": len(bank), "categories": counts, "vocabulary": labels, **bank.meta}
+
+
+def _describe_settings(path: Path) -> dict[str, Any]:
+    from resweep.config import parse_yaml, read_text
+    from resweep.sensors import load_sensor
+
+    keys = parse_yaml(read_text(path, "a YAML file"), str(path))
+    if "ego" in keys:
+        from resweep.scenario import load_scenario
+
+        return {"kind": "scenario", **load_scenario(path).model_dump(mode="json", exclude_defaults=True)}
+    if "worlds" in keys:
+        from resweep.dataset import load_plan
+
+        return {"kind": "plan of a dataset", **load_plan(path).model_dump(mode="json", exclude_defaults=True)}
+    return {"kind": "sensor", **load_sensor(str(path)).model_dump(mode="json")}
+
+
+def _vocabulary(labels: LabelSet) -> str:
+    """The vocabulary's name, with its title if it is known."""
+    return f"{labels.name} ({labels.title})" if labels.known and labels.title else labels.name
+
+
+def _span(values: Array) -> list[float]:
+    return [float(values.min()), float(values.max())]
+
+
+def _bounds(points: Array) -> dict[str, list[float]]:
+    return {axis: _span(points[:, at]) for at, axis in enumerate("xyz")}
