@@ -25,7 +25,7 @@ from tests.viewer.browser import Page, bright, open_browser
 
 pytest.importorskip("viser", reason="viser is not installed")
 
-from resweep.viewer.pages.pages import Show, find_place
+from resweep.viewer.pages.pages import Viewer, find_place
 from resweep.viewer.pages.stage import find_port
 
 
@@ -75,12 +75,12 @@ def visit(browser: Any, tmp_path: Path) -> Iterator[Callable[[str], Page]]:
 
 
 @pytest.fixture
-def shown() -> Iterator[Callable[..., Show]]:
+def shown() -> Iterator[Callable[..., Viewer]]:
     """Shows what was opened; servers stop at the end, and their ports are free then."""
-    shows: list[Show] = []
+    shows: list[Viewer] = []
 
-    def once(opened: ViewerContents, port: int, panes: bool = True) -> Show:
-        shows.append(Show(opened, port=port, panes=panes))
+    def once(opened: ViewerContents, port: int, panes: bool = True) -> Viewer:
+        shows.append(Viewer(opened, port=port, panes=panes))
         assert shows[-1].stage.work.finish()
         return shows[-1]
 
@@ -90,7 +90,7 @@ def shown() -> Iterator[Callable[..., Show]]:
         check_free(show)
 
 
-def check_free(show: Show) -> None:
+def check_free(show: Viewer) -> None:
     with socket.socket() as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         trial.bind(("127.0.0.1", show.port))  # nobody listens any more
@@ -150,13 +150,13 @@ def test_two_logs_have_panes_whose_cameras_move_together(shown: Any, visit: Any,
     assert page.errors == []
 
 
-def find_views(show: Show) -> list[np.ndarray]:
+def find_views(show: Viewer) -> list[np.ndarray]:
     """Where the cameras of both panes stand, and what they look at."""
     cameras = [next(iter(stage.server.get_clients().values())).camera for stage in show.page.stages]
     return [np.concatenate([camera.position, camera.look_at]) for camera in cameras]
 
 
-def wait_for_views(page: Page, show: Show, before: np.ndarray) -> np.ndarray:
+def wait_for_views(page: Page, show: Viewer, before: np.ndarray) -> np.ndarray:
     """The view of both panes once they have moved from ``before`` and agree."""
     for _ in range(100):
         page.page.wait_for_timeout(200)
@@ -184,7 +184,7 @@ def test_two_logs_are_compared_by_their_errors(shown: Any, log: Log, place: Worl
     show.page.range_panels[0]._pick(beam)
     assert f"**beam {beam}**" in show.page.about.content
     # On one stage, as for a page that is saved, they stand beside each other.
-    alone = Show(show.opened, port=8418, panes=False)
+    alone = Viewer(show.opened, port=8418, panes=False)
     try:
         assert alone.stage.work.finish()
         left, right = (cloud.points for cloud in alone.page._clouds)

@@ -14,13 +14,13 @@ from resweep.drive.body.collisions import BoxProbe, ContactMonitor, actor_bounds
 from resweep.drive.body.footing import Footing
 from resweep.drive.command import Command, Event
 from resweep.drive.config import LoopConfig
+from resweep.drive.drive_traffic import Traffic
 from resweep.drive.idm import RoadUser
 from resweep.drive.nearness import NearnessLog
 from resweep.drive.sensing.instruments import WIDTHS, VehicleMotion, make_instruments
 from resweep.drive.sensing.lidars import Known, MountedLidar
 from resweep.drive.sensing.observation import Observation, Scan, Truth, no_readings
 from resweep.drive.sensing.rig import Rig
-from resweep.drive.traffic import Traffic
 from resweep.drive.vehicles import State, Vehicle, advance
 from resweep.errors import ResweepError
 from resweep.pose import Array, Trajectory

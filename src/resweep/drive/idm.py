@@ -93,7 +93,7 @@ class Driver:
         gap, closing = self._look(others)
         rate = accelerate(self._idm, self.speed, self._desired, gap, closing)
         after = max(0.0, self.speed + rate * step)
-        # One that comes to a stand stops on the way.
+        # One that stops does so before the end of the step.
         braked = self.speed * self.speed / (2.0 * -rate) if after == 0.0 and rate < 0 else math.inf
         self.s = min(self.s + min(0.5 * (self.speed + after) * step, braked), self.lane.length_m)
         self.speed = 0.0 if self.s >= self.lane.length_m else after

@@ -18,6 +18,7 @@ from resweep.drive.body.collisions import BoxProbe
 from resweep.drive.body.footing import Footing
 from resweep.drive.body.solid import make_solid
 from resweep.drive.config import LoopConfig
+from resweep.drive.drive_traffic import Traffic, make_traffic
 from resweep.drive.episode import Episode, Surroundings
 from resweep.drive.idm import Idm
 from resweep.drive.recording import MemoryRecorder, Recorder, check_target, open_recorder
@@ -25,7 +26,6 @@ from resweep.drive.run import Run, load_run
 from resweep.drive.sensing.lidars import MountedLidar, make_lidars, reseed_lidars
 from resweep.drive.sensing.observation import Mission, Observation
 from resweep.drive.sensing.rig import Sensors, make_rig
-from resweep.drive.traffic import Traffic, make_traffic
 from resweep.drive.vehicles import State, Vehicle, load_vehicle
 from resweep.errors import ResweepError
 from resweep.pose import Array

@@ -12,7 +12,7 @@ from resweep.cli.shared.outputs import print_outputs
 from resweep.errors import OutputError, ResweepError
 
 if TYPE_CHECKING:
-    from resweep.viewer.pages.pages import Show
+    from resweep.viewer.pages.pages import Viewer
 
 
 def view(
@@ -123,7 +123,7 @@ def _show(
 
     require("viser", "the viewer")  # a missing package is said before anything is read
     from resweep.viewer.contents import open_contents
-    from resweep.viewer.pages.pages import Show
+    from resweep.viewer.pages.pages import Viewer
     from resweep.viewer.scene.levels import BUDGET
 
     opened = open_contents(paths, seed=seed, memory=memory, **options)
@@ -131,7 +131,7 @@ def _show(
         if not -len(log) <= sweep < len(log):
             raise ResweepError(f"{name}: holds {len(log)} sweeps, no sweep {sweep}; they count from 0")
     first = sweep if sweep >= 0 or not opened.logs else len(opened.logs[0][1]) + sweep
-    show = Show(
+    show = Viewer(
         opened, host=host, port=port, budget=BUDGET if budget is None else budget, sweep=first, panes=save is None
     )
     try:
@@ -147,7 +147,7 @@ def _show(
         show.stop()
 
 
-def _wait(show: Show, browser: bool) -> None:
+def _wait(show: Viewer, browser: bool) -> None:
     """Wait until the user has seen enough."""
     import threading
     import webbrowser

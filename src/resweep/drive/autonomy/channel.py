@@ -24,7 +24,7 @@ class Answer:
 
 
 class Channel(Protocol):
-    """The way to an autonomy."""
+    """A connection to an autonomy."""
 
     def start(self, mission: Mission, timeout_s: float) -> Answer:
         """Send its mission; an answer of kind command means that it is ready."""

@@ -1,7 +1,7 @@
 """Failures found by search: random, on a grid, or adaptively by CMA-ES (Hansen and Ostermeier 2001).
 
 What is searched for is a low score: the least distance that a run kept, metres, and below zero the speed at which it
-struck something. Each way gets the same number of runs; the fewer it needs until the first failure, the better.
+struck something. Each method gets the same number of runs; the fewer it needs until the first failure, the better.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _run_cmaes(
 
 
 def draw_coverage(results: Sequence[dict[str, Any]], space: Space) -> Figure:
-    """Which places of the parameter space each way of searching looked at: failures red, others green."""
+    """Which places of the parameter space each method looked at: failures red, others green."""
     x, y = list(space.ranges)[:2]
     figure = Figure(figsize=(4.0 * len(results), 4.2), layout="constrained")
     axes = figure.subplots(1, len(results), squeeze=False, sharex=True, sharey=True)[0]

@@ -95,7 +95,7 @@ def _advance_dynamic(
 
 
 def _accelerate(vehicle: Vehicle, speed: float, wanted: float, step_s: float) -> tuple[float, float]:
-    """Speed after a step, and the distance; a vehicle that brakes stands before it goes the other way."""
+    """Speed after a step, and the distance; a vehicle that brakes stops before it reverses."""
     forward = speed > 0 or (speed == 0 and wanted > 0)
     up, down = vehicle.acceleration_max_mps2, vehicle.braking_max_mps2
     if forward:

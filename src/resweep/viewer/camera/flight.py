@@ -34,7 +34,7 @@ def follow(trajectory: Trajectory, frames: int, *, behind_m: float = 8.0, above_
     level /= np.maximum(np.linalg.norm(level, axis=1, keepdims=True), 1e-9)
     places = poses[:, :3, 3]
     eyes = places - behind_m * level + [0.0, 0.0, above_m]
-    return np.stack([look_at(eye, place + 6.0 * way) for eye, place, way in zip(eyes, places, level, strict=True)])
+    return np.stack([look_at(eye, place + 6.0 * ahead) for eye, place, ahead in zip(eyes, places, level, strict=True)])
 
 
 def orbit(centre: Array, radius_m: float, height_m: float, frames: int) -> Array:

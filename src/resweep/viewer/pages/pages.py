@@ -24,7 +24,7 @@ from resweep.worlds import World
 _SENSOR_HEIGHT_M = 1.8
 
 
-class Show:
+class Viewer:
     """What was opened, in a browser: ``url`` is where. To be stopped."""
 
     def __init__(

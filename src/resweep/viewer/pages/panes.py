@@ -65,7 +65,7 @@ def _set_view(client: Any, view: Array) -> None:
 
 
 class Front:
-    """One port for several stages: a page with a pane for each, and a way to the server of each.
+    """One port for several stages: a page with a pane for each, and a route to the server of each.
 
     ``/1/`` leads to the first stage, ``/2/`` to the second. One port is enough to be forwarded over SSH.
     """

@@ -252,12 +252,12 @@ class WorldPage:
         """The beam that points nearest to what a click's ray hits in the traced scene."""
         assert self.sweep is not None
         start = np.asarray(origin + self.stage.centre - self.world.origin, np.float32)[None]
-        way = np.asarray(direction / np.linalg.norm(direction), np.float32)[None]
+        ray = np.asarray(direction / np.linalg.norm(direction), np.float32)[None]
         with self.simulator.tracer.covering(np.asarray(origin + self.stage.centre)[None]) as scene:
-            distance = float(scene.intersect(start, way, 1000.0)["range"][0])
+            distance = float(scene.intersect(start, ray, 1000.0)["range"][0])
         if not np.isfinite(distance):
             return None
-        place = origin + self.stage.centre + distance * way[0].astype(np.float64)
+        place = origin + self.stage.centre + distance * ray[0].astype(np.float64)
         towards = transform(inverse(self.sweep.pose), place[None])[0]
         return int(np.argmax(self.sweep.beam_direction @ (towards / np.linalg.norm(towards))))
 
