@@ -17,8 +17,9 @@ from resweep.errors import ResweepError
 
 ROOT = Path(__file__).resolve().parents[2]
 
-SLOW = ("peers", "cluster", "learned", "memory", "streaming", "view", "dataset", "volumes")
+SLOW = ("build", "peers", "cluster", "learned", "memory", "streaming", "view", "dataset", "volumes")
 KEYS = {
+    "build": ["sweeps_per_s_4", "unlabelled_ratio"],
     "floor": [
         f"{place}_{rays}_{key}"
         for place in ("terrain", "courtyard")
