@@ -31,7 +31,6 @@ from resweep.progress import begin_stage
 from resweep.worlds import Layer, Splats, Volumes
 
 STAGE = "refining by likelihood"
-_MAX_SWEEPS = 40  # that take part; of a longer log these are spread over it
 _MIN_SWEEPS = 3  # of a trial
 _REACH_M = 0.5  # beyond the points of a map, in which its primitives still lie
 
@@ -50,8 +49,8 @@ def refine(
     """Layers of a map that make its recorded beams more likely: ``fast`` by three rounds, ``full`` by as many as help.
 
     ``fit_rest`` gives the layers of some sweeps, for the trial of ``full``. By the ``settings`` of the build, splats
-    that were moved are carved and new volumes shaped; without a hybrid's none are added. Up to 40 sweeps, spread over
-    the log, take part. Fewer than three leave none for a trial: ``full`` is then ``fast``.
+    that were moved are carved and new volumes shaped; without a hybrid's none are added. As many sweeps take part as
+    `RefineConfig` says, spread over the log. Fewer than three leave none for a trial: ``full`` is then ``fast``.
     """
     if how == "none" or not layers:
         return tuple(layers)
@@ -61,23 +60,32 @@ def refine(
         return layers
     if len(sweeps) < _MIN_SWEEPS:
         how = "fast"
-    sweeps = sweeps[np.unique(np.linspace(0, len(sweeps) - 1, min(len(sweeps), _MAX_SWEEPS)).astype(int))]
     config = REFINEMENTS[how]
+    sweeps = _spread(sweeps, config.sweeps)
+    work = Refinement(config, map.cloud, map.beam_slope, settings or SplatConfig(), threads)
+    if not config.tried:
+        first = _spread(sweeps, config.first_sweeps)
+        few, others = _read_beams(map, first), _read_beams(map, np.setdiff1d(sweeps, first))
+        *rounds, last = config.rounds
+        return work.take(work.take(layers, rounds, few), (last,), [*few, *others])
     every = min(config.kept_every, len(sweeps))
     kept = sweeps[every // 2 :: every]
     rest = np.setdiff1d(sweeps, kept)
-    work = Refinement(config, map.cloud, map.beam_slope, settings or SplatConfig(), threads)
     learn, judged = _read_beams(map, rest), _read_beams(map, kept)
-    rounds = config.rounds
-    if config.tried:
-        trial = fit_rest(rest)
-        begin_stage(STAGE)
-        rounds = work.choose(trial, learn, judged)
-    return work.take(layers, rounds, [*learn, *judged])
+    trial = fit_rest(rest)
+    begin_stage(STAGE)
+    return work.take(layers, work.choose(trial, learn, judged), [*learn, *judged])
+
+
+def _spread(sweeps: Array, most: int) -> Array:
+    """At most so many of some sweeps (m,), spread evenly over them."""
+    return sweeps[np.unique(np.linspace(0, len(sweeps) - 1, min(len(sweeps), most)).astype(int))]
 
 
 def _read_beams(map: Map, sweeps: Array) -> list[Beams]:
     """The beams of some sweeps, batch by batch; those that end outside of the map have passed all of it."""
+    if len(sweeps) == 0:
+        return []
     low, high = map.cloud.points.min(axis=0) - _REACH_M, map.cloud.points.max(axis=0) + _REACH_M
     batches = []
     for beams in map.beam_source.select(sweeps).blocks("reading beams", EMPTY_RANGE_M, map.progress):

@@ -22,6 +22,8 @@ class RefineConfig(Spec):
     likely, by ``gain_min`` nats a beam, is undone and not tried again; those that are left are taken with all beams.
     ``sigma_m`` and ``clutter`` are those of the likelihood.
 
+    ``sweeps``, spread over the log, take part; without a trial, all rounds but the last go by ``first_sweeps`` of them.
+
     Steps of volumes: ``volumes`` moves the permeability of each to what its beams say, with ``prior_beams`` beams of
     the present one. ``shapes`` moves mean and covariance to those of the ends that it explains, with ``prior_ends``
     ends of the present Gaussian. ``prune`` takes away those that ``met_min`` beams hit and that stopped fewer than
@@ -40,6 +42,8 @@ class RefineConfig(Spec):
         ("volumes", "shapes", "permeability", "splats"),
         ("volumes", "prune", "permeability"),
     )
+    sweeps: int = 40
+    first_sweeps: int = 40
     tried: bool = False
     tries: int = 4
     kept_every: int = 5
