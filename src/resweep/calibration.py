@@ -30,6 +30,13 @@ class Corrected(NamedTuple):
     up: Array
 
 
+class BeamAxes(NamedTuple):
+    """Unit directions (n, 3) as reported, and the unit vectors upwards across them."""
+
+    along: Array
+    up: Array
+
+
 @dataclass(frozen=True, eq=False)
 class LaserSigma:
     """Standard deviations (k,) of what a `Calibration` says of each ring, and that of the mean elevation.
@@ -216,13 +223,16 @@ class Calibration:
 
     def corrected(self, direction: Array, measured: Array, ring: Array) -> Corrected:
         """Beams of ``direction`` (n, 3) and ``measured`` range (n,) as the lasers ``ring`` (n,) really fired them."""
-        reported = _normalised(direction)
-        along, up = self._turned(reported, ring)
-        return Corrected(self.ranges(measured, ring, reported), along, up)
+        return self.corrected_rays(find_axes(direction), measured, ring)
 
-    def _turned(self, along: Array, ring: Array) -> tuple[Array, Array]:
+    def corrected_rays(self, reported: BeamAxes, measured: Array, ring: Array) -> Corrected:
+        """As `corrected`, of beams whose axes are known already (`find_axes`)."""
+        along, up = self._turned(reported.along, ring, reported.up)
+        return Corrected(self.ranges(measured, ring, reported.along), along, up)
+
+    def _turned(self, along: Array, ring: Array, up: Array | None = None) -> tuple[Array, Array]:
         """Unit directions (n, 3) as the lasers really fired those reported, ``along`` (n, 3), and upwards across."""
-        up = _upwards(along)
+        up = _upwards(along) if up is None else up
         # Turned upwards by its own angle: one sine a ring, none a beam.
         cosine, sine = (_look_up(values, ring, beyond) for values, beyond in self._turns)
         turned = cosine[:, None] * along + sine[:, None] * up
@@ -320,6 +330,12 @@ def find_blind_bins(direction: Array) -> Array:
     """The bin of azimuth (n,) of directions (n, 3) in the sensor's frame."""
     turn = portable.arctan2(direction[:, 1].astype(np.float64), direction[:, 0].astype(np.float64))
     return np.floor((turn / (2 * np.pi) + 0.5) * BLIND_BINS).astype(np.int64) % BLIND_BINS
+
+
+def find_axes(direction: Array) -> BeamAxes:
+    """The axes of beams of ``direction`` (n, 3)."""
+    along = _normalised(direction)
+    return BeamAxes(along, _upwards(along))
 
 
 def _normalised(direction: Array) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.calibrate.config import CalibrateConfig
-from resweep.calibrate.local_planes import SHARED_ERRORS, match_parts
+from resweep.calibrate.local_planes import SHARED_ERRORS, match_again, match_parts
 from resweep.calibrate.views import SweepView
 from resweep.calibration import AZIMUTH_HARMONICS, Calibration, find_azimuth_harmonics
 from resweep.pose import Array
@@ -23,8 +23,8 @@ from resweep.registration import huber_weight
 
 _ROUNDS = 2  # the planes are made of the same lasers, so one is not enough
 _SAMPLES = 4  # times as many returns as a step of the poses takes
-_HEIGHT_M = 0.005  # spread of a plane along its normal
-_SEED = 3
+_HEIGHT_M = 0.005  # spread of a plane along its normal; chosen by hand
+_SEED = 3  # of the samples
 _MIN_OF_LASER = 200  # returns, for its bias to be estimated
 
 
@@ -44,8 +44,10 @@ def estimate_azimuth_bias(
     more = config.model_copy(update={"samples": _SAMPLES * config.samples})
     rng = np.random.default_rng(_SEED)  # of its own: without a bias, all is as if none were looked for
     found = np.zeros((len(calibration.range_m), AZIMUTH_HARMONICS))
-    for _ in range(_ROUNDS):
-        matched = match_parts(parts, replace(calibration, azimuth_bias_m=found), more, rng, thickness_m)
+    matched = match_parts(parts, calibration, more, rng, thickness_m)
+    for number in range(_ROUNDS):
+        if number > 0:
+            matched = match_again(views, replace(calibration, azimuth_bias_m=found), config, matched, thickness_m)
         slant = matched.slant
         noise = np.sqrt((config.noise_m * slant) ** 2 + _HEIGHT_M**2)
         weight = huber_weight(matched.error / noise, config.huber_m / config.noise_m) / noise**2

@@ -22,6 +22,7 @@ from resweep.calibrate.azimuth_bias import estimate_azimuth_bias
 from resweep.calibrate.config import CalibrateConfig
 from resweep.calibrate.gain import estimate_gain
 from resweep.calibrate.incidence import estimate_exponent
+from resweep.calibrate.keyframes import choose_keyframes, find_keyframe
 from resweep.calibrate.local_planes import list_thicknesses, step
 from resweep.calibrate.unknowns import fix_biases, fix_lasers, summarise_poses
 from resweep.calibrate.views import Keep, SweepView, make_view, move_to_origin
@@ -30,11 +31,11 @@ from resweep.calibration import Calibration
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.progress import track
-from resweep.registration import correct_motion
+from resweep.registration import correct_motion, move_pose
 from resweep.sweep import Sweep
 from resweep.work import OneProcess, Workers
 
-_APART_M = 1.0  # from which on sweeps see a place from different sides
+_APART_M = 1.0  # from which on sweeps see a place from different sides; chosen by hand
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +65,15 @@ def calibrate(
     then its poses window by window, as tasks of ``workers``: what is in memory does not depend on its length.
     """
     config = config or CalibrateConfig()
-    whole = len(log) <= config.sweeps
-    stretches = [(0, len(log))] if whole else choose_stretches(log.poses, config)
-    found, calibration, plane_residual_m = _calibrate_lasers(log, stretches, config, keep, progress)
+    keyframes = choose_keyframes(log.poses, config)
+    part = log if len(keyframes) == len(log) else log[keyframes.tolist()]
+    whole = len(part) <= config.sweeps
+    stretches = [(0, len(part))] if whole else choose_stretches(part.poses, config)
+    found, calibration, plane_residual_m = _calibrate_lasers(part, stretches, config, keep, progress)
     if not whole:
-        found = refine_poses(log, calibration, config, keep, progress, workers or OneProcess())
+        found = refine_poses(part, calibration, config, keep, progress, workers or OneProcess())
+    if part is not log:
+        found = _correct_standing(log, keyframes, found)
     calibration = replace(calibration, poses=summarise_poses(found.changes, found.sigmas))
     rates = found.changes[:, 6:]
     return CalibrationResult(correct_log(log, calibration, found.poses, rates), calibration, rates, plane_residual_m)
@@ -115,6 +120,15 @@ def _calibrate_lasers(
     calibration = replace(calibration, sigma=replace(known.of_lasers(), azimuth_bias_m=bias_sigma))
     poses, changes = (np.stack([getattr(view, name) for view in views]) for name in ("pose", "change"))
     return PoseEstimate(poses, changes, known.sweeps), calibration, (residuals[0], residuals[-1])
+
+
+def _correct_standing(log: Log, keyframes: Array, found: PoseEstimate) -> PoseEstimate:
+    """What was ``found`` for the keyframes (m,), and for the sweeps between them what corrects the one before."""
+    row = find_keyframe(keyframes, len(log))
+    changes = found.changes[row]
+    poses = np.stack([move_pose(pose, change[:6]) for pose, change in zip(log.poses, changes, strict=True)])
+    poses[keyframes] = found.poses
+    return PoseEstimate(poses, changes, found.sigmas[row])
 
 
 def _find_extent(part: Sequence[SweepView]) -> float:

@@ -17,6 +17,10 @@ class CalibrateConfig(Spec):
     in windows of ``window`` sweeps, with ``window_points`` returns of each, in ``window_iterations``. With
     ``window: null`` the poses of a longer log stay as they are.
 
+    Where the vehicle stands, only keyframes take part (`keyframes.choose_keyframes`): what moved by ``keyframe_gap_m``
+    or turned by ``keyframe_turn_rad``, and every ``standing_every``-th sweep. The others are corrected as the one
+    before them.
+
     In each of ``iterations``, ``samples`` of the returns look at their ``k`` nearest, within ``neighbour_radius_m``:
     they are a plane if their variance across it is below ``thickness_m``² and ``flatness`` times that along its short
     side, which is above ``breadth`` times that along its long side. It must also be thinner than
@@ -36,6 +40,9 @@ class CalibrateConfig(Spec):
     window: Annotated[int, Field(ge=5)] | None = 50
     window_points: Annotated[int, Field(ge=1000)] = 15_000
     window_iterations: Annotated[int, Field(ge=1, le=50)] = 3
+    keyframe_gap_m: NotNegative = 0.05
+    keyframe_turn_rad: NotNegative = 0.002
+    standing_every: Annotated[int, Field(ge=1)] = 10
     range_max_m: Positive = 60.0
     iterations: Annotated[int, Field(ge=1, le=50)] = 6
     samples: Annotated[int, Field(ge=1000)] = 40_000

@@ -14,9 +14,9 @@ from resweep.voxels import number_voxels
 _VOXEL_M = 0.4  # in which lasers see about the same surface
 _MIN_RETURNS, _MIN_LASERS = 6, 3  # of a voxel
 _MIN_OF_LASER = 500  # returns, for its gain to be known
-_ITERATIONS = 8
+_ITERATIONS = 8  # of the alternation; chosen by hand
 _SAME = 0.03  # gains that differ less from 1 are left alone
-_LIMITS = (0.2, 5.0)
+_LIMITS = (0.2, 5.0)  # of a gain; a bound chosen by hand
 
 
 def estimate_gain(parts: Sequence[Sequence[SweepView]], calibration: Calibration) -> Array | None:

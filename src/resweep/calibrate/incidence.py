@@ -16,7 +16,7 @@ _VOXEL_M = 0.4  # in which a surface is flat
 _MIN_RETURNS = 6  # of a voxel
 _MIN_OF_ALL = 2000  # returns on flat voxels, for the exponent to be known
 _FLAT = 0.05  # of the second largest spread of a voxel's points: the least, at most
-_MIN_COSINE = 0.1
+_MIN_COSINE = 0.1  # as `ReflectanceConfig.cosine_min`
 _EXPONENTS = np.arange(0.125, 1.51, 0.125)  # settings have 0 for intensities that count as reflectance
 
 

@@ -21,9 +21,13 @@ from resweep.calibration import Calibration
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.registration import huber_weight, plane_distances
+from resweep.work import run_threads
 
-_GRAZING, _MAX_EXCESS_M = 0.01, 0.3  # as in the native system
-_MIN_NOISE_M = 0.002  # ranges are not known better than that
+_GRAZING, _MAX_EXCESS_M = 0.01, 0.3  # as in the native system (cpp/map/plane_system.cpp): bounds chosen by hand
+_MIN_NOISE_M = 0.002  # ranges are not known better than that: the step of KITTI's HDL-64E
+_MAX_ERROR_WIDTHS = 5  # of the robust weight: farther off, a return is not of its plane; a bound chosen by hand
+_MAD_TO_SIGMA = 1.48  # standard deviations of a Gaussian in its median absolute deviation
+_BLOCK = 4096  # returns whose planes one thread fits at a time; changes no byte
 # Residuals near each other are not independent: their planes are not quite planes, and share the noise of neighbours.
 # On synthetic streets, errors are up to twice what independent residuals would leave.
 SHARED_ERRORS = 2.0
@@ -121,14 +125,43 @@ def match_parts(
     samples = config.samples // len(parts)
     matched, first = [], 0
     for part in parts:
-        placed = [view.place(calibration) for view in part]
-        place, along = (np.concatenate([getattr(each, name) for each in placed]) for name in ("place", "along"))
-        del placed
+        place, along = _place_views(part, calibration)
         row, normal, error, near = _find_planes(place, along, samples, config, rng, thickness_m)
         slant = (normal * along[row]).sum(axis=1)
         matched.append((row + first, near + first, normal, error, slant, place))
         first += len(place)
     return PlaneMatches(*(np.concatenate(columns) for columns in zip(*matched, strict=True)))
+
+
+def match_again(
+    views: Sequence[SweepView],
+    calibration: Calibration,
+    config: CalibrateConfig,
+    known: PlaneMatches,
+    thickness_m: float,
+) -> PlaneMatches:
+    """Matches ``known`` with another calibration: the same neighbours, and the planes as they lie now.
+
+    For calibrations that differ by millimetres, which hardly change what a return's neighbours are.
+    """
+    place, along = _place_views(views, calibration)
+    found = _fit_planes(place, known.near, known.row, config)
+    flat = _keep_thin(found, config, thickness_m)
+    row, normal = known.row[flat], found.normal[flat]
+    slant = (normal * along[row]).sum(axis=1)
+    return PlaneMatches(row, known.near[flat], normal, found.error[flat], slant, place)
+
+
+def _place_views(views: Sequence[SweepView], calibration: Calibration) -> tuple[Array, Array]:
+    """Where the returns of views lie and the directions of their beams, both (n, 3) in the world."""
+    placed = run_threads(lambda view: _place_view(view, calibration), views)
+    place, along = (np.concatenate(columns) for columns in zip(*placed, strict=True))
+    return place, along
+
+
+def _place_view(view: SweepView, calibration: Calibration) -> tuple[Array, Array]:
+    placed = view.place(calibration)
+    return placed.place, placed.along
 
 
 def _equations(
@@ -140,7 +173,7 @@ def _equations(
     number = np.cumsum(used) - 1
     begin = np.cumsum([0, *map(len, views)])
     rows = [np.flatnonzero(used[first:last]) for first, last in itertools.pairwise(begin.tolist())]
-    moving = [view.place(calibration, of_view) for view, of_view in zip(views, rows, strict=True)]
+    moving = run_threads(lambda pair: pair[0].place(calibration, pair[1]), list(zip(views, rows, strict=True)))
 
     def join(columns: Iterable[Array]) -> Array:
         return np.concatenate(list(columns))
@@ -175,23 +208,20 @@ def _find_planes(
     Last come the rows (m, k) of the neighbourhood. It is that of where the beam, of direction ``along`` (n, 3), meets
     the plane: what lies around the return itself was chosen by its noise, and is not independent of its distance.
     """
-    rows = rng.choice(len(points), min(samples, len(points)), replace=False)
+    rows = np.sort(rng.choice(len(points), min(samples, len(points)), replace=False))  # in order: memory near by
     index = Neighbours(points)
-    first = _fit_planes(index, points, points[rows], rows, config)
+    first = _search_planes(index, points, points[rows], rows, config)
     rows, normal = rows[first.flat], first.normal[first.flat]
     slant = (normal * along[rows]).sum(axis=1)
     steep = np.abs(slant) > _GRAZING
     excess = np.where(steep, first.error[first.flat] / np.where(steep, slant, 1.0), 0.0)
     places = points[rows] - np.clip(excess, -_MAX_EXCESS_M, _MAX_EXCESS_M)[:, None] * along[rows]
-    found = _fit_planes(index, points, places, rows, config)
-    flat = found.flat
-    # The better the map agrees, the flatter its planes must be: curved things would pull their lasers inwards.
-    spread_of_errors = 1.48 * float(np.median(np.abs(found.error[flat]))) if flat.any() else 0.0
-    flat &= found.thickness2 < max(thickness_m, config.thickness_per_residual * spread_of_errors) ** 2
+    found = _search_planes(index, points, places, rows, config)
+    flat = _keep_thin(found, config, thickness_m)
     return rows[flat], found.normal[flat], found.error[flat], found.near[flat]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _PlaneFits:
     """Planes of the k returns ``near`` (m, k) to some places: which are ``flat`` (m,), and how returns lie in them."""
 
@@ -202,17 +232,44 @@ class _PlaneFits:
     flat: Array
 
 
-def _fit_planes(index: Neighbours, points: Array, places: Array, rows: Array, config: CalibrateConfig) -> _PlaneFits:
-    found = index.knn(places, config.k)
-    flat = (found.index >= 0).all(axis=1) & (found.distance2[:, -1] < config.neighbour_radius_m**2)
-    near = found.index.astype(np.int64)
-    around = points[near]  # a missing one is the last point, and its row is not flat
-    middle = around.mean(axis=1)
-    around = around - middle[:, None]
-    spread, axes = portable.eigh3(np.einsum("nki,nkj->nij", around, around) / config.k)
+def _keep_thin(found: _PlaneFits, config: CalibrateConfig, thickness_m: float) -> Array:
+    """Which planes (m,) are thin enough to take part."""
+    # The better the map agrees, the flatter its planes must be: curved things would pull their lasers inwards.
+    spread = _MAD_TO_SIGMA * float(np.median(np.abs(found.error[found.flat]))) if found.flat.any() else 0.0
+    return found.flat & (found.thickness2 < max(thickness_m, config.thickness_per_residual * spread) ** 2)
+
+
+def _search_planes(index: Neighbours, points: Array, places: Array, rows: Array, config: CalibrateConfig) -> _PlaneFits:
+    """The planes of the returns around ``places`` (m, 3), and how the returns ``rows`` (m,) lie in them."""
+    found = index.knn(places, config.k, config.neighbour_radius_m)
+    whole = found.index[:, -1] >= 0
+    fits = _fit_planes(points, np.where(whole[:, None], found.index, 0).astype(np.int64), rows, config)
+    fits.flat &= whole
+    return fits
+
+
+def _fit_planes(points: Array, near: Array, rows: Array, config: CalibrateConfig) -> _PlaneFits:
+    """The planes of the returns ``near`` (m, k), and how the returns ``rows`` (m,) lie in them."""
+    columns = [np.ascontiguousarray(points[:, axis]) for axis in range(3)]
+    blocks = [slice(first, first + _BLOCK) for first in range(0, len(rows), _BLOCK)] or [slice(0, 0)]
+    done = run_threads(lambda block: _fit_block(columns, near[block], rows[block], config), blocks)
+    return _PlaneFits(near, *(np.concatenate(values) for values in zip(*done, strict=True)))
+
+
+def _fit_block(columns: Sequence[Array], near: Array, rows: Array, config: CalibrateConfig) -> tuple[Array, ...]:
+    """What `_PlaneFits` says besides ``near``; points are given by their coordinates ``columns`` (3 of (n,))."""
+    around = [column[near] for column in columns]
+    middle = [values.mean(axis=1) for values in around]
+    around = [values - mean[:, None] for values, mean in zip(around, middle, strict=True)]
+    moments = np.empty((len(rows), 3, 3))
+    for i in range(3):
+        for j in range(i, 3):
+            moments[:, i, j] = moments[:, j, i] = np.einsum("nk,nk->n", around[i], around[j]) / config.k
+    spread, axes = portable.eigh3(moments)
     normal = axes[:, :, 0]
-    error = plane_distances(points[rows], middle, normal)
-    flat &= (spread[:, 0] < config.thickness_m**2) & (spread[:, 0] < config.flatness * spread[:, 1])
+    own = np.stack([column[rows] for column in columns], axis=1)
+    error = plane_distances(own, np.stack(middle, axis=1), normal)
+    flat = (spread[:, 0] < config.thickness_m**2) & (spread[:, 0] < config.flatness * spread[:, 1])
     flat &= spread[:, 1] > config.breadth * spread[:, 2]  # points on one scan line span no plane
-    flat &= np.abs(error) < 5 * config.huber_m
-    return _PlaneFits(near, normal, error, spread[:, 0], flat)
+    flat &= np.abs(error) < _MAX_ERROR_WIDTHS * config.huber_m
+    return normal, error, spread[:, 0], flat

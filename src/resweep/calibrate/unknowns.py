@@ -21,7 +21,7 @@ from resweep.calibrate.views import SweepView
 from resweep.calibration import Calibration, LaserSigma, PoseRefinement
 from resweep.pose import Array
 
-_FIXED = 1e-9
+_FIXED = 1e-9  # a prior so narrow that the unknown stays as it is
 
 
 @dataclass(frozen=True, eq=False)

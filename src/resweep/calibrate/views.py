@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
+from resweep import portable
 from resweep.calibrate.config import CalibrateConfig
-from resweep.calibration import OFFSET_RANGE_M, Calibration
+from resweep.calibration import OFFSET_RANGE_M, BeamAxes, Calibration, find_axes
 from resweep.pose import Array, transform
 from resweep.registration import move_pose
 from resweep.sweep import Sweep
@@ -44,6 +46,11 @@ class SweepView:
         """Whether the motion within the sweep can be separated from the pose."""
         return len(self.when) > 0 and float(np.ptp(self.when)) > 0.0
 
+    @cached_property
+    def axes(self) -> BeamAxes:
+        """The axes of the beams as reported: every step needs them again."""
+        return find_axes(self.direction)
+
     def move(self, change: Array) -> None:
         """Correct pose and motion by a further ``change`` (12,)."""
         self.pose = move_pose(self.pose, change[:6])
@@ -51,9 +58,9 @@ class SweepView:
 
     def place(self, calibration: Calibration, rows: Array | slice = slice(None)) -> PlacedReturns:
         """Where returns lie in the world as ``calibration`` says, and how they move with their lasers."""
-        beams = calibration.corrected(self.direction[rows], self.range[rows], self.ring[rows])
-        turn = np.broadcast_to(self.pose[:3, :3], (len(beams.range), 3, 3))
-        along, up = (np.einsum("nij,nj->ni", turn, axis) for axis in (beams.along, beams.up))
+        reported = BeamAxes(*(axis[rows] for axis in self.axes))
+        beams = calibration.corrected_rays(reported, self.range[rows], self.ring[rows])
+        along, up = (portable.matmul(axis, self.pose[:3, :3].T) for axis in (beams.along, beams.up))
         place = transform(self.pose, self.origin[rows]) + beams.range[:, None] * along
         if self.change[6:].any():
             spin = np.cross(np.broadcast_to(self.change[6:9], place.shape), place - self.pose[:3, 3])

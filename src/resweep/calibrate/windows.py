@@ -25,7 +25,7 @@ from resweep.pose import Array, rotation_of
 from resweep.registration import move_pose
 from resweep.work import Workers
 
-_OVERLAP = 0.2  # of a window
+_OVERLAP = 0.2  # of a window; chosen by hand
 _VIEW_SEED, _WINDOW_SEED = 1, 2
 
 Window = tuple[int, int]  # the first sweep and the one after the last

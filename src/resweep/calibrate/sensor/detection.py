@@ -13,7 +13,7 @@ from resweep.log import Log
 from resweep.pose import Array
 
 NAME = "receiver.detection"
-_CELLS = 24
+_CELLS = 24  # of signals, with as many beams each; chosen by hand
 _MIN_TRIALS = 200  # of a cell
 _MIN_LOST = 50  # beams without return, for a curve to show
 _SHARED = 2.0  # neighbours share the error of their signal

@@ -37,9 +37,9 @@ from resweep.sweep import Sweep
 
 _SWEEPS = 10  # that take part, in a row
 _POINTS, _SAMPLES, _ITERATIONS = 30_000, 40_000, 5  # of the calibration
-_SHARED_TILT_RAD, _SHARED_RANGE_M = 0.0005, 0.0005
+_SHARED_TILT_RAD, _SHARED_RANGE_M = 0.0005, 0.0005  # expected of all lasers together; chosen by hand
 _NO_SLOPE = 1e-7  # a laser's bias is one figure, whatever the range
-_DIGITS = 5
+_DIGITS = 5  # of what is written
 
 
 @dataclass(frozen=True, eq=False)

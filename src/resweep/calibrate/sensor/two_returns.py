@@ -12,7 +12,7 @@ from resweep.pose import Array
 from resweep.sweep import Sweep
 
 _WINDOW_M, _CELLS = 0.4, 20  # after the smallest value, in which an edge is looked for
-_MIN_IN_CELL = 8
+_MIN_IN_CELL = 8  # returns, for a cell to count; chosen by hand
 _SHARP_CELLS = 4  # in which counts must rise from a tenth to half of what follows
 _MIN_RINGS = 3  # that must share an edge of ranges: ground gives each ring one of its own
 RANGE_MIN, SEPARATION, SHARE = "range_min_m", "receiver.return_separation_m", "second_return_share"
