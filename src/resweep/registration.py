@@ -21,11 +21,12 @@ from resweep.pose import Array, Trajectory, rotation_of
 from resweep.sweep import Sweep
 from resweep.voxels import voxel_means
 
-_K = 16
+# Planes, chosen by hand for voxels of 0.1 to 0.4 m.
+_K = 16  # neighbours
 _FLAT_M = 0.06  # largest standard deviation across a plane
 _FLATNESS = 0.05  # variance across a plane over that along its short side
 _BREADTH = 0.05  # variance along the short side over that along the long one: a scan line spans no plane
-_MIN_COUNT = 6
+_MIN_COUNT = 6  # of them within the radius
 _KNOTS = 9  # of a motion that is not steady: between them it is taken for steady
 DAMPING = 1e-6  # per residual: directions that no plane constrains stay as they are
 

@@ -31,19 +31,20 @@ from resweep.registration import (
     rigid_step,
 )
 
+# What follows was chosen by hand for spinning LiDARs in streets, unless it says otherwise.
 MAP_VOXEL_M, _COARSE_VOXEL_M = 0.1, 0.4
-_RADIUS_PER_VOXEL = 3.75
+_RADIUS_PER_VOXEL = 3.75  # of the neighbourhood that makes a plane
 _NEAR_M = 0.15
 _AGREE_VOXEL_M, _MATCH_M = 0.2, 0.5
 _SAME_PLANE_M, _SAME_COSINE, _FACING_COSINE, _MIN_PLACES = 0.1, 0.8, 0.7, 30
-COARSE_REACH_M = 3.0
+COARSE_REACH_M = 3.0  # as `AlignConfig.shift_max_m`
 _REACHES_M = (COARSE_REACH_M, 2.0, 1.5, 1.0, 0.75, 0.5)
-_DRIFT_REACHES_M = (1.0, 0.75, 0.5, 0.5, 0.3, 0.3, 0.3, 0.3)
+_DRIFT_REACHES_M = (1.0, 0.75, 0.5, 0.5, 0.3, 0.3, 0.3, 0.3)  # step by step, as errors shrink
 _MIN_WIDTH_M = 0.05  # of the robust weight
-_TRIAL_POINTS = 4000
+_TRIAL_POINTS = 4000  # that a start is tried with
 _CLEARLY = 1.02  # another start must score this much higher than the log's own poses
-_DISTINCT_M = 0.5
-_NOISE_M = 0.05
+_DISTINCT_M = 0.5  # from which on two motions are different places
+_NOISE_M = 0.05  # of a distance from a plane of the map
 _HOLD = 0.02  # of the drift from knot to knot: how far what was corrected before may move
 
 

@@ -39,10 +39,10 @@ from resweep.sweep import Sweep
 from resweep.voxels import first_in_voxels, voxel_means
 
 _GUESS_DIGITS = 6  # of the motion that KISS-ICP finds: micrometres
-_MIN_POINTS, _MAX_POINTS = 100, 6000
-_KEYFRAME_TURN_RAD = 0.2
+_MIN_POINTS, _MAX_POINTS = 100, 6000  # of a sweep, to be registered by; chosen by hand
+_KEYFRAME_TURN_RAD = 0.2  # from which on a sweep sees other sides; chosen by hand
 _TIME_STEP_S = 1e-4  # returns that fired within it are moved as one: under 4 mm at 130 km/h
-_RADIUS_PER_VOXEL = 3.75
+_RADIUS_PER_VOXEL = 3.75  # as of drives (`drives.py`)
 
 
 def odometry(log: Log, config: OdometryConfig | None = None, *, raw: bool | None = None, progress: bool = False) -> Log:

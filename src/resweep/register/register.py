@@ -19,7 +19,7 @@ from resweep.register.drives import COARSE_REACH_M, Drive, PlaneMap, correct_dri
 from resweep.register.sections import MapPieces, Route, SavedSection, fade_weights
 from resweep.registration import move_pose
 
-_BETTER = 1.1
+_BETTER = 1.1  # times the errors after moving; chosen by hand
 _EVERY = 16  # of the sorted errors of a section of many
 
 

@@ -33,8 +33,8 @@ from resweep.worlds import Layer, World
 _REGION_M = 0.3  # of the voxels in which passing beams are counted, A's for a drive
 _CELL_M = 0.1  # points that share what is known of their surroundings
 _MAX_GAIN_NATS = 4.0  # of one beam's likelihood; also what a range that is right to 10 cm counts
-_MAX_HELD = 10
-_MIN_BEAMS = 5
+_MAX_HELD = 10  # sweeps that are held out; chosen by hand
+_MIN_BEAMS = 5  # of gain 0 that are added to those of a point; chosen by hand
 _RANGE_MAX_M = 200.0  # up to which beams are predicted
 _MIN_SWEEPS = 3  # of which one is held out
 

@@ -16,11 +16,11 @@ from resweep.simulate.scene import native_scene
 from resweep.worlds import Layer, Splats, Volumes, World
 from resweep.worlds.layers.layer import kinds_in
 
-EMPTY_RANGE_M = 80.0  # where beams without return end
-RANGE_MAX_M = 200.0  # up to which beams are predicted
+EMPTY_RANGE_M = 80.0  # where beams without return end; chosen by hand
+RANGE_MAX_M = 200.0  # up to which beams are predicted; a bound chosen by hand
 COSINE_MIN = 0.2  # of incidence; errors of poses keep grazing beams from saying more
-_UNEXPLAINED = 0.5  # share of a beam that clutter takes
-PASSED_M = 0.15  # behind a splat from which on a beam has passed it
+_UNEXPLAINED = 0.5  # share of a beam that clutter takes: likelier than everything else
+PASSED_M = 0.15  # behind a splat from which on a beam has passed it; chosen by hand
 
 
 @dataclass(frozen=True, eq=False)

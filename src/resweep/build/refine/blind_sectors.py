@@ -19,7 +19,7 @@ from resweep.sweep import Sweep
 
 RANGE_MAX_M = 60.0  # beyond it, beams come back empty because what they meet is far
 _PRIOR_BEAMS = 2.0  # with the share of all beams that come back empty
-_MIN_SHARE = 0.01  # a bin with less counts as seeing
+_MIN_SHARE = 0.01  # a bin with less counts as seeing; chosen by hand
 _MARGIN_M = 0.5  # beyond the farthest return, by which a predicted one is certainly farther
 _MIN_BEYOND = 30  # empty beams, each likelier to return than not: a billion to one that it is not chance
 _STEPS = 200  # to which shares are rounded, so that a world stays small

@@ -14,7 +14,7 @@ from resweep.voxels import number_voxels
 from resweep.worlds import Volumes
 
 PERMEABILITY = 0.7  # of a new volume, before its beams are shared
-_SAME_POINT_M = 0.01
+_SAME_POINT_M = 0.01  # an end and the point of the cloud that it is: they differ by rounding
 
 
 def add_volumes(volumes: Volumes, cloud: Cloud, ends: Array, config: VolumeConfig) -> Volumes:

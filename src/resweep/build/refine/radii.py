@@ -13,6 +13,7 @@ from resweep.pose import Array
 from resweep.worlds import Splats
 
 _NEAREST = 16  # centres of splats around an end, of which one may grow to it
+_WIDEST = 0.95  # quantile of radii that says how far splats are looked for
 _BEYOND = 1.02  # of the distance of an end, so that its beam meets the splat
 
 
@@ -59,7 +60,7 @@ def grow_radii(splats: Splats, ends: Array, config: RefineConfig) -> Array:
     radius = splats.radius.copy()
     if len(ends) == 0:
         return radius
-    reach = config.grow_max * float(np.quantile(radius, 0.95))
+    reach = config.grow_max * float(np.quantile(radius, _WIDEST))
     found = Neighbours(splats.centre).knn(np.ascontiguousarray(ends, np.float32), min(_NEAREST, len(splats)), reach)
     disc = np.maximum(found.index, 0)
     off = ends[:, None].astype(np.float64) - splats.centre[disc]

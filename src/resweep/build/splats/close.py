@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from resweep.build.splats.splats import GrowthResult
 
 REACH = 4.0  # of a level's neighbourhoods, in its cells
-_MIN_POINTS = 5
+_MIN_POINTS = 5  # of a neighbourhood that gets a splat; chosen by hand
 LINE = 0.05  # variance across, over that along, below which neighbours are a line and have no plane
 _THIN = 0.1  # variance off the plane, over that across, below which neighbours are a plane
 _MIN_RADIUS = 0.75  # of a splat, in cells

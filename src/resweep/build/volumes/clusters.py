@@ -13,7 +13,7 @@ from resweep.voxels import cell_keys, find_cells, number_keys, touching_cells
 
 _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 _MARDIA = 15.0, 120.0  # mean and n times variance of the kurtosis of a 3D Gaussian (Mardia 1970)
-_LLOYD_ROUNDS = 8
+_LLOYD_ROUNDS = 8  # of splitting in two; chosen by hand
 
 
 def _estimate_moments(points: Array, cluster: Array, count: int) -> tuple[Array, Array, Array]:
