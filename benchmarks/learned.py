@@ -27,8 +27,8 @@ from resweep.learn.examples import hold_out, join_layouts
 from resweep.learn.fitting import FitConfig, fit
 from resweep.learn.realism import RealismConfig, fit_realism
 from resweep.learn.training import TrainingConfig
-from resweep.simulate.realism.channels import find_channels
-from resweep.simulate.realism.layout import find_layout
+from resweep.simulate.beam_channels import find_channels
+from resweep.simulate.sensor_grid import find_sensor_grid
 from resweep.worlds.layers.seen import pack_seen
 
 VARIANTS = ("unet", "mlp", "trees", "logistic")
@@ -79,7 +79,7 @@ def made_up_pair(seed: int, rings: int, columns: int, place: str) -> BeamPair:
     hit = np.zeros((len(channels), 3), np.float32)
     hit[sweep.beam] = sweep.points
     rest = (counted, hit, counted, np.zeros(len(channels), np.float32))
-    return BeamPair(channels, returned, ranges, light, light, *rest, place, find_layout(sweep), True)
+    return BeamPair(channels, returned, ranges, light, light, *rest, place, find_sensor_grid(sweep), True)
 
 
 def measure_processor(model: rs.RealismModel, sweep: rs.Sweep, labels: rs.LabelSet, times: int = 3) -> float:

@@ -20,7 +20,7 @@ from resweep.pose import Array, from_xyz_rpy
 from resweep.scenes import SCENE_LABELS, box, car, ground_plane
 from resweep.sensors import fire
 from resweep.simulate.pulses import Pulses
-from resweep.simulate.reference.pulses import rays, rebuilt_hits
+from tests.reference.beam import rays, rebuilt_hits
 
 STEPS = 360  # D, 4.1
 COUNTS = (1, 36, STEPS)

@@ -26,7 +26,7 @@ from resweep.learn.fitting import FitConfig, fit
 from resweep.learn.scores import measure_reliability, score_drops
 from resweep.learn.training import PAPER_RATE, TrainingConfig
 from resweep.pose import Array
-from resweep.simulate.realism.channels import CHANNELS
+from resweep.simulate.beam_channels import CHANNELS
 
 VARIANTS = ("none", "random", "logistic", "mlp", "trees", "unet", "unet-paper", "oracle")
 _SHOWN = ("drop_f1", "drop_f1_sampled", "brier", "log_loss", "ece", "drop_rate_js", "pano_depth_rmse_m", "pano_psnr_db")

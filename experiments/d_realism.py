@@ -33,8 +33,8 @@ from resweep.learn.pair_noise import estimate_noise
 from resweep.learn.scores import score_intensity
 from resweep.optional import require
 from resweep.pose import Array
-from resweep.simulate.realism.channels import CHANNELS
-from resweep.simulate.realism.noise import RangeNoise
+from resweep.simulate.beam_channels import CHANNELS
+from resweep.simulate.noise import RangeNoise
 
 PARTS = ("physics", "noise", "drop", "intensity", "learned")
 _SECTORS, _LEAST_COLUMNS = 16, 32  # of a sweep at most, and of a sector at least

@@ -36,8 +36,8 @@ from resweep.learn.scores import measure_reliability, score_drops
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenes.street import StreetConfig, street
-from resweep.simulate.realism.channels import CHANNELS, BeamChannels, find_turn
-from resweep.simulate.realism.layout import Layout, find_layout
+from resweep.simulate.beam_channels import CHANNELS, BeamChannels, find_turn
+from resweep.simulate.sensor_grid import SensorGrid, find_sensor_grid
 
 VARIANTS = ("base-rate", "target-rate", "transferable", "with-lasers", "target-transferable", "target", "law")
 _SHOWN = ("brier", "brier_base", "log_loss", "ece", "drop_f1", "drop_f1_sampled", "mean_said")
@@ -114,10 +114,12 @@ def _pair_sweep(sweep: rs.Sweep, simulator: rs.Simulator, name: str, key: Sequen
     ranges, light = (values[:, CHANNELS.index(channel)] * returned for channel in ("range_m", "intensity"))
     whole = np.ones(sweep.n_beams, bool)
     channels = BeamChannels(values, find_turn(sweep), find_blind_bins(sweep.beam_direction).astype(np.int16), whole)
-    return _join(channels, returned, ranges, light, f"street {key[0]}", find_layout(sweep))
+    return _join(channels, returned, ranges, light, f"street {key[0]}", find_sensor_grid(sweep))
 
 
-def _join(channels: BeamChannels, returned: Array, ranges: Array, light: Array, place: str, layout: Layout) -> BeamPair:
+def _join(
+    channels: BeamChannels, returned: Array, ranges: Array, light: Array, place: str, layout: SensorGrid
+) -> BeamPair:
     """A pair of beams that all count and all look where something was recorded, with no blind spots."""
     whole, none = np.ones(len(channels), bool), np.zeros(len(channels), np.float32)
     hit = np.zeros((len(channels), 3), np.float32)  # of use to intensities alone
@@ -242,7 +244,7 @@ def _pair_frame(file: str, range_max_m: float) -> tuple[BeamPair, Array]:
     channels = BeamChannels(values, none, none.astype(np.int16), whole).transferred(range_max_m)
     direction = sweep.beam_direction[beam].astype(np.float64)
     ranges = measured[beam]
-    pair = _join(channels, ranges > 0, ranges, none, file, find_layout(sweep))
+    pair = _join(channels, ranges > 0, ranges, none, file, find_sensor_grid(sweep))
     return pair, np.arctan2(direction[:, 1], direction[:, 0])
 
 

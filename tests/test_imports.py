@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 import resweep
 
@@ -95,10 +94,80 @@ def upward_imports(module: str, source: str) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name != "__init__.py"])
-def test_imports_point_down(module: str) -> None:
-    assert part_of(module) in LEVEL, f"{module}: give its part a place in the order"
-    assert upward_imports(module, (ROOT / module).read_text(encoding="utf-8")) == []
+def read_trees() -> dict[str, ast.Module]:
+    """The syntax trees of all modules, by their path."""
+    return {module: ast.parse((ROOT / module).read_text(encoding="utf-8")) for module in MODULES}
+
+
+def name_of(module: str) -> str:
+    """The dotted name of a module or a package, from its path."""
+    return "resweep." + module.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
+
+
+def find_edges(trees: dict[str, ast.Module]) -> dict[str, dict[str, str]]:
+    """What imports what, by where they part: subpackages and loose modules of one package, with a line that does it.
+
+    An ``__init__`` that gives its own content another name does not count.
+    """
+    names = {name_of(module): module for module in trees if module != "__init__.py"}
+    edges: dict[str, dict[str, str]] = {name: {} for name in names}
+    for name, module in names.items():
+        for node in run_time_nodes(trees[module]):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("resweep."):
+                continue
+            for alias in node.names:
+                target = f"{node.module}.{alias.name}"
+                target = target if target in names else str(node.module)
+                here, there = name.split("."), target.split(".")
+                shared = next((i for i, (a, b) in enumerate(zip(here, there, strict=False)) if a != b), None)
+                if target not in names or shared is None:
+                    continue
+                one, other = ".".join(here[: shared + 1]), ".".join(there[: shared + 1])
+                edges.setdefault(one, {})[other] = f"{module}:{node.lineno} {target}"
+    return edges
+
+
+def find_cycle(edges: dict[str, dict[str, str]]) -> list[str]:
+    """The imports of one cycle, or none."""
+    done: set[str] = set()
+
+    def follow(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            round_trip = [*path[path.index(name) :], name]
+            return [edges[a][b] for a, b in itertools.pairwise(round_trip)]
+        if name in done:
+            return []
+        for other in edges.get(name, {}):
+            if found := follow(other, [*path, name]):
+                return found
+        done.add(name)
+        return []
+
+    return next((found for name in sorted(edges) if (found := follow(name, []))), [])
+
+
+def test_imports_point_down() -> None:
+    missing = sorted({part_of(module) for module in MODULES if module != "__init__.py"} - set(LEVEL))
+    assert missing == [], "give these parts a place in the order"
+    wrong = [upward_imports(module, (ROOT / module).read_text(encoding="utf-8")) for module in MODULES[1:]]
+    assert MODULES[0] == "__init__.py"
+    assert list(itertools.chain(*wrong)) == []
+
+
+def test_no_imports_go_round_in_any_package() -> None:
+    assert find_cycle(find_edges(read_trees())) == []
+
+
+def test_imports_that_go_round_would_be_found() -> None:
+    trees = {
+        "io/one.py": "from resweep.io.room.two import a",
+        "io/room/__init__.py": "from resweep.io.room.two import a",
+        "io/room/two.py": "from resweep.io import one",
+    }
+    parsed = {module: ast.parse(source) for module, source in trees.items()}
+    assert find_cycle(find_edges(parsed)) == ["io/one.py:1 resweep.io.room.two", "io/room/two.py:1 resweep.io.one"]
+    parsed["io/room/two.py"] = ast.parse("if TYPE_CHECKING:\n    from resweep.io import one")
+    assert find_cycle(find_edges(parsed)) == []
 
 
 def test_the_package_itself_imports_nothing_of_its_own_at_run_time() -> None:

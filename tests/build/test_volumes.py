@@ -16,11 +16,11 @@ from resweep.errors import ResweepError
 from resweep.map.beams import extract_beams
 from resweep.map.observed import measure_ring_gap
 from resweep.simulate import Retracer
-from resweep.simulate.reference.volumes import count_beams
 from resweep.sweep import Sweep
 from resweep.voxels import number_voxels
 from resweep.worlds import Splats, Volumes, World
 from tests.places import BUILDING, LABELS, VEGETATION, at, log_of, plane
+from tests.reference.permeable_volumes import count_beams
 
 BARE = {"calibrate": None, "map": MapConfig(ego_radius_m=0.0, moving="none")}
 BUSH, WALL = VEGETATION, BUILDING

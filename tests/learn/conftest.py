@@ -13,7 +13,7 @@ import resweep as rs
 from resweep.learn.beam_pairs import BeamPair
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenes.street import StreetConfig, street
-from resweep.simulate.realism import CHANNELS, BeamChannels, Layout
+from resweep.simulate.realism import CHANNELS, BeamChannels, SensorGrid
 
 RINGS, COLUMNS = 16, 96
 
@@ -75,7 +75,7 @@ MakePairs = Callable[..., list[BeamPair]]
 @pytest.fixture(scope="session")
 def make_made_up() -> MakePairs:
     """Pairs made up of random channels, with drops by the known law and intensities by another: ``f(count, seed)``."""
-    layout = Layout(rings=RINGS, columns=COLUMNS, elevation_deg=np.linspace(-20, 5, RINGS).tolist())
+    layout = SensorGrid(rings=RINGS, columns=COLUMNS, elevation_deg=np.linspace(-20, 5, RINGS).tolist())
 
     def make(count: int, seed: int = 0, places: int = 2) -> list[BeamPair]:
         rng = np.random.default_rng(seed)
@@ -84,7 +84,7 @@ def make_made_up() -> MakePairs:
     return make
 
 
-def _make_up(rng: np.random.Generator, layout: Layout, place: str) -> BeamPair:
+def _make_up(rng: np.random.Generator, layout: SensorGrid, place: str) -> BeamPair:
     beams = layout.rings * layout.columns
     values = np.zeros((beams, len(CHANNELS)), np.float32)
     column = {name: values[:, at] for at, name in enumerate(CHANNELS)}

@@ -25,13 +25,11 @@ from resweep.learn.intensity_bins import (
 from resweep.learn.pair_noise import estimate_noise
 from resweep.learn.scatter_levels import keep_scatter, pack_scatter
 from resweep.learn.scores import js_divergence, score_shares
-from resweep.simulate.realism.card import Part
-from resweep.simulate.realism.channels import CHANNELS, BeamChannels
-from resweep.simulate.realism.intensity import IntensityModel, Texture
-from resweep.simulate.realism.model import draw_drop_levels
-from resweep.simulate.realism.normal import find_normal, find_share
-from resweep.simulate.realism.rings import Patches, draw_patches
-from resweep.simulate.realism.scatter import number_beams
+from resweep.simulate.beam_channels import CHANNELS, BeamChannels, number_beams
+from resweep.simulate.intensity import IntensityModel, Texture
+from resweep.simulate.normal import find_normal, find_share
+from resweep.simulate.raydrop import DropPatches, draw_drop_levels, draw_patches
+from resweep.simulate.realism.model_card import NetworkCard
 
 
 @pytest.mark.parametrize("step", [0.01, 1.0, 1 / 255, 1 / 65535])
@@ -142,7 +140,7 @@ def test_damaged_scatter_is_refused(tmp_path: Path) -> None:
 
 def test_drops_that_come_in_patches_are_drawn_in_patches(make_made_up: Any) -> None:
     """How often neighbours share a draw is recovered from which of them were dropped together."""
-    true = Patches(along=0.8, across=0.5)
+    true = DropPatches(along=0.8, across=0.5)
     pairs, chances = [], []
     for at, pair in enumerate(make_made_up(24)):
         probability = np.full(len(pair.channels), 0.2, np.float32)
@@ -177,7 +175,7 @@ def test_volumes_drop_what_simulation_does_not_pass_by_chance(make_made_up: Any)
     share = estimate_volume_drops(pairs, chances)
     # Of 0.5 that return in simulation 0.1 are to be dropped, and 0.3 are predicted to be.
     assert share == pytest.approx(1 / 3, abs=0.03)
-    part = Part(file="a.onnx", sha256="0" * 64, kind="ray", variant="mlp", volume_drops=share)
+    part = NetworkCard(file="a.onnx", sha256="0" * 64, kind="ray", variant="mlp", volume_drops=share)
     left = [
         (pair.channels.occupied * (1 - part.draw_by(own, pair.channels))).sum()
         for pair, own in zip(pairs, chances, strict=True)
@@ -191,13 +189,13 @@ def test_neighbours_share_draws_as_their_patches_say(make_made_up: Any) -> None:
     number = number_beams(channels)
     fields = np.full((40, int(channels.laser.max()) + 1, int(number.max()) + 1), np.nan)
     for at, field in enumerate(fields):
-        drawn = draw_patches(channels, Patches(along=0.7, across=0.4), _core.Purpose.RAYDROP, seed=1, index=at)
+        drawn = draw_patches(channels, DropPatches(along=0.7, across=0.4), _core.Purpose.RAYDROP, seed=1, index=at)
         field[channels.laser, number] = drawn
     same_along, same_across = (fields[:, :, 1:] == fields[:, :, :-1]).mean(), (fields[:, 1:] == fields[:, :-1]).mean()
     assert same_along == pytest.approx(0.7 + 0.3 * 0.4 * 0.4 / 1.7 * 0.7, abs=0.03)
     assert same_across == pytest.approx(0.4 / 1.7, abs=0.05)
     assert ks_1samp(fields[:, 5, 50], uniform.cdf).pvalue > 1e-3
-    again = draw_patches(channels, Patches(along=0.7, across=0.4), _core.Purpose.RAYDROP, seed=1, index=3)
+    again = draw_patches(channels, DropPatches(along=0.7, across=0.4), _core.Purpose.RAYDROP, seed=1, index=3)
     assert again.tobytes() == fields[3][channels.laser, number].tobytes()
 
 

@@ -20,9 +20,9 @@ from resweep.learn.intensity_bins import find_bins, make_intensity_model
 from resweep.learn.networks import NETWORKS, NetworkShape, export, make_weights, predict
 from resweep.learn.scores import score_intensity
 from resweep.learn.training import TrainingConfig, train
-from resweep.simulate.realism.card import Part
-from resweep.simulate.realism.intensity import IntensityModel
-from resweep.simulate.realism.network import HALO, Network
+from resweep.simulate.intensity import IntensityModel
+from resweep.simulate.realism.model_card import NetworkCard
+from resweep.simulate.realism.onnx_network import HALO, OnnxNetwork
 from tests.learn.conftest import known_law
 
 torch = pytest.importorskip("torch", reason="needs resweep[learn]")
@@ -35,12 +35,12 @@ QUICK = TrainingConfig(epochs=3, learning_rate=5e-3, threads=1)  # threads of te
 BIAS = {"drop": (0.0,), "intensity": (0.0, 0.5, -0.2)}
 
 
-def part(kind: str, data: bytes, outputs: int = 1) -> Part:
+def part(kind: str, data: bytes, outputs: int = 1) -> NetworkCard:
     light = (
         IntensityModel(knots=[[at, at + 1.0] for at in range(outputs)], means=range(outputs)) if outputs > 1 else None
     )
     facts = {"file": "drop.onnx", "sha256": hashlib.sha256(data).hexdigest(), "variant": "test"}
-    return Part(**facts, kind=kind, light=light)
+    return NetworkCard(**facts, kind=kind, light=light)
 
 
 @pytest.mark.parametrize("task", ["drop", "intensity"])
@@ -54,7 +54,7 @@ def test_onnx_gives_what_pytorch_gives(variant: str, task: Any, make_made_up: An
     weights = {name: w + 0.05 * torch.randn(w.shape, generator=random) for name, w in make_weights(shape, 1).items()}
     channels = pair.channels.with_blind(np.random.default_rng(0).random((layout.rings, 360)).astype(np.float32))
     data = export(shape, weights, 1.3)
-    network = Network(data, part("image" if shape.is_image else "ray", data, len(BIAS[task])), layout)
+    network = OnnxNetwork(data, part("image" if shape.is_image else "ray", data, len(BIAS[task])), layout)
     if shape.is_image:
         image = channels.to_image(layout.rows, layout.columns)
         around = np.take(image, np.arange(-HALO, layout.columns + HALO), axis=2, mode="wrap")
@@ -75,7 +75,7 @@ def test_onnx_gives_what_boosted_trees_give(task: Any, make_made_up: Any) -> Non
     pairs = make_made_up(2)
     rays = make_rays(pairs, task)
     trees = boost(task, rays.values, rays.target, BoostingConfig(trees=10, leaves=8))
-    network = Network(data := export_trees(task, trees), part("ray", data), pairs[0].layout)
+    network = OnnxNetwork(data := export_trees(task, trees), part("ray", data), pairs[0].layout)
     expected = trees.predict_proba(rays.values)[:, 1] if task == "drop" else predict_intensities(trees, rays.values)
     np.testing.assert_allclose(network.run_rays(rays.values)[:, 0], expected, atol=TOLERANCE)
 
@@ -88,7 +88,7 @@ def test_trees_tell_how_intensities_scatter(make_made_up: Any) -> None:
     table = tabulate_scatter(predict_intensities(trees, rays.values), find_bins(rays.target, edges), len(edges))
     data = export_trees("intensity", trees, table=table)
     named = part("ray", data).model_copy(update={"light": light})
-    shares = Network(data, named, pairs[0].layout).run_rays(rays.values)
+    shares = OnnxNetwork(data, named, pairs[0].layout).run_rays(rays.values)
     expected = [np.interp(predict_intensities(trees, rays.values), table.centre, column) for column in table.shares.T]
     np.testing.assert_allclose(shares, np.stack(expected, axis=1), atol=TOLERANCE)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-4)

@@ -11,8 +11,8 @@ import pytest
 import resweep as rs
 from resweep.errors import ResweepError
 from resweep.learn.realism import RealismConfig, fit_realism
+from resweep.simulate.beam_channels import TRANSFERABLE
 from resweep.simulate.realism import CHANNELS
-from resweep.simulate.realism.channels import TRANSFERABLE
 from tests.simulate.test_realism import POSE, sensor, world, write_model  # noqa: F401, the fixtures
 
 pytest.importorskip("torch", reason="needs resweep[learn]")

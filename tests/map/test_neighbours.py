@@ -10,10 +10,10 @@ import pytest
 from scipy.spatial import cKDTree
 
 from resweep import _core
-from resweep.build import reference
 from resweep.errors import ResweepError
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
+from tests.reference import map_kernels as reference
 
 K = 40
 UTM = np.array([448_262.1, 5_411_932.7, 113.0])

@@ -8,8 +8,8 @@ import pytest
 
 from resweep import _core
 from resweep.sensors import spec
+from resweep.simulate import philox as random
 from resweep.simulate import scene
-from resweep.simulate.reference import random
 from resweep.sweep import BeamStatus
 
 

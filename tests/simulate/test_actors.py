@@ -18,9 +18,9 @@ from resweep.scenes.parts import box, ground_plane
 from resweep.sensors import Sensor, fire, load_sensor
 from resweep.simulate import Retracer, Simulator
 from resweep.simulate.actors import hit_times
-from resweep.simulate.reference.pulses import rays, rebuilt_hits
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import Instances, Mesh, Splats, Volumes, World
+from tests.reference.beam import rays, rebuilt_hits
 
 STEP_S = 0.1
 RETURN_COLUMNS = ("beam", "range", "intensity", "return_index", "label", "instance")

@@ -12,11 +12,11 @@ from resweep import _core
 from resweep.errors import ResweepError
 from resweep.sensors import Detection, Lasers, Sensor
 from resweep.simulate import Simulator
-from resweep.simulate.reference.pulses import Events, measure, receive
-from resweep.simulate.reference.random import Purpose, uniform, words
+from resweep.simulate.philox import Purpose, uniform, words
 from resweep.simulate.scene import native_plan
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import World
+from tests.reference.beam import Events, measure, receive
 
 LASERS = Lasers(range_bias_m=(0.05, 0.0, -0.03), intensity_gain=(0.5, 1.0, 2.0))
 CURVE = Detection(signal=(0.1, 0.5, 1.0), probability=(0.05, 0.6, 0.9))

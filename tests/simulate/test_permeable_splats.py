@@ -12,12 +12,12 @@ import resweep as rs
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.sensors import Sensor
-from resweep.simulate.reference.random import Purpose, words
-from resweep.simulate.reference.splats import disc_outcomes, disc_ranges, keyed_disc_ranges
+from resweep.simulate.philox import Purpose, words
 from resweep.simulate.scene import native_scene
 from resweep.sweep import Sweep
 from resweep.worlds import Splats, StreamedWorld, World
 from resweep.worlds.stream.cells import cells_in_memory
+from tests.reference.permeable_splats import disc_outcomes, disc_ranges, keyed_disc_ranges
 
 AHEAD = np.array([[1.0, 0, 0]], np.float32)
 

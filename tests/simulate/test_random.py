@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.special import ndtri
 
 from resweep import _core
-from resweep.simulate.reference.random import Purpose, key, normal, philox, uniform, words
+from resweep.simulate.philox import Purpose, key, normal, philox, uniform, words
 
 # Known answers of Philox4x32-10, from the kat_vectors file of Random123: counter, key, result.
 KNOWN = [

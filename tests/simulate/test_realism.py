@@ -13,11 +13,11 @@ import pytest
 import resweep as rs
 from resweep.errors import ResweepError
 from resweep.learn.graphs import OnnxOps
-from resweep.simulate.realism import CHANNELS, Card, find_channels, find_layout, load_realism
-from resweep.simulate.realism.card import Part, write_card
-from resweep.simulate.realism.intensity import IntensityModel
-from resweep.simulate.realism.network import INPUT
-from resweep.simulate.reference.random import Purpose, uniform, words
+from resweep.simulate.intensity import IntensityModel
+from resweep.simulate.philox import Purpose, uniform, words
+from resweep.simulate.realism import CHANNELS, RealismCard, find_channels, find_sensor_grid, load_realism
+from resweep.simulate.realism.model_card import NetworkCard, write_card
+from resweep.simulate.realism.onnx_network import INPUT
 from resweep.worlds.layers.seen import pack_seen, unpack_seen
 from resweep.worlds.observed import ObservedSpace
 
@@ -68,9 +68,9 @@ def write_model(folder: Path, slope: float, bias: float, kind: str = "ray", **ch
     data = ops.finish(ops.sigmoid(logit), shape)
     folder.mkdir(exist_ok=True)
     (folder / "drop.onnx").write_bytes(data)
-    part = Part(file="drop.onnx", sha256=hashlib.sha256(data).hexdigest(), kind=kind, variant="by hand")  # type: ignore[arg-type]
+    part = NetworkCard(file="drop.onnx", sha256=hashlib.sha256(data).hexdigest(), kind=kind, variant="by hand")  # type: ignore[arg-type]
     layout = {"rings": RINGS, "columns": COLUMNS, "elevation_deg": np.linspace(-15, 15, RINGS).tolist()}
-    write_card(folder, Card(**{"layout": layout, "drop": part, **changes}))
+    write_card(folder, RealismCard(**{"layout": layout, "drop": part, **changes}))
     return folder
 
 
@@ -233,11 +233,11 @@ def test_networks_of_other_channels_are_refused(tmp_path: Path) -> None:
 
 def test_layouts_of_sweeps(world: rs.World, sensor: rs.Sensor) -> None:
     sweep = rs.Simulator(world, sensor).sweep(POSE)
-    layout = find_layout(sweep)
+    layout = find_sensor_grid(sweep)
     assert (layout.rings, layout.columns) == (RINGS, COLUMNS)
     np.testing.assert_allclose(layout.elevation_deg, np.linspace(-15, 15, RINGS), atol=0.01)
     with pytest.raises(ResweepError, match="1 rings"):
-        find_layout(replace(sweep, beam_ring=np.zeros(sweep.n_beams)))
+        find_sensor_grid(replace(sweep, beam_ring=np.zeros(sweep.n_beams)))
 
 
 def write_light(folder: Path, **changes: object) -> Path:
@@ -251,8 +251,8 @@ def write_light(folder: Path, **changes: object) -> Path:
     facts = {"file": "intensity.onnx", "sha256": hashlib.sha256(data).hexdigest(), "kind": "ray", "variant": "by hand"}
     layout = {"rings": RINGS, "columns": COLUMNS, "elevation_deg": np.linspace(-15, 15, RINGS).tolist()}
     noise = {"range_edges_m": (5.0,), "incidence_edges_deg": (), "sigma_m": ((0.5,), (0.02,))}
-    card = {"layout": layout, "intensity": Part(**facts, light=light), "noise": noise, **changes}
-    write_card(folder, Card.model_validate(card))
+    card = {"layout": layout, "intensity": NetworkCard(**facts, light=light), "noise": noise, **changes}
+    write_card(folder, RealismCard.model_validate(card))
     return folder
 
 

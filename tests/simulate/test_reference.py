@@ -12,9 +12,9 @@ from resweep import _core
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.sensors import fire, load_sensor
 from resweep.simulate import Simulator
-from resweep.simulate.reference.pulses import Events, measure, rays, receive
 from resweep.simulate.scene import native_plan, native_scene
 from resweep.worlds import Mesh, World
+from tests.reference.beam import Events, measure, rays, receive
 
 MODES = ["first", "last", "strongest", "strongest-and-last", "multiple"]
 

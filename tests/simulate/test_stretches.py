@@ -12,8 +12,8 @@ from resweep.scenario import Actor
 from resweep.scenes.parts import box
 from resweep.sensors import Sensor, fire
 from resweep.simulate import Simulator
-from resweep.simulate.reference.pulses import rays, rebuilt_hits
 from resweep.worlds import Splats, World
+from tests.reference.beam import rays, rebuilt_hits
 
 FAR = World([box((1, 1, 1), at=(-90, 0, -20))])
 

@@ -10,11 +10,11 @@ import resweep as rs
 from resweep import _core
 from resweep.errors import ResweepError
 from resweep.sensors import Sensor
-from resweep.simulate.reference.random import Purpose, words
-from resweep.simulate.reference.volumes import count_beams, crossings, keyed_ranges, march, pass_probability
+from resweep.simulate.philox import Purpose, words
 from resweep.simulate.scene import native_scene
 from resweep.worlds import Mesh, Splats, Volumes, World
 from resweep.worlds.layers.volumes import packed
+from tests.reference.permeable_volumes import count_beams, crossings, keyed_ranges, march, pass_probability
 
 RANGE_MAX_M = 50.0
 

@@ -25,7 +25,7 @@ from resweep.optional import require
 from resweep.pose import Array
 from resweep.scenario import Actor
 from resweep.scenario.replay_actors import replay_actors
-from resweep.simulate.realism.card import Card
+from resweep.simulate.realism.model_card import RealismCard
 from resweep.sweep import Sweep
 from resweep.worlds import World
 
@@ -39,7 +39,7 @@ def learn_realism(
     overwrite: bool = False,
     resume: Mapping[str, str] | None = None,
     progress: bool = True,
-) -> Card:
+) -> RealismCard:
     """Learn which beams of a sensor do not return and how bright returns are; writes a model and gives its card.
 
     Each sweep of ``logs``, which are of one sensor, is simulated at its own pose in a world built by ``method``

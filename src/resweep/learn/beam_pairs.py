@@ -22,8 +22,8 @@ from resweep.progress import open_progress
 from resweep.scenario import Actor
 from resweep.sensors.infer.drive import prepare_drive
 from resweep.simulate import Retracer
-from resweep.simulate.realism.channels import BeamChannels, find_channels
-from resweep.simulate.realism.layout import Layout, find_layout
+from resweep.simulate.beam_channels import BeamChannels, find_channels
+from resweep.simulate.sensor_grid import SensorGrid, find_sensor_grid
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import World
 
@@ -69,7 +69,7 @@ class BeamPair:
     known: Array
     blind: Array
     place: str
-    layout: Layout
+    layout: SensorGrid
     labelled: bool
 
     @property
@@ -141,7 +141,7 @@ def _check(log: Log) -> None:
 def _make(retracer: Retracer, log: Log, at: int, mappable: Mappable) -> BeamPair:
     """The pair of one sweep of a log."""
     real = log[at]
-    layout = find_layout(real)
+    layout = find_sensor_grid(real)
     simulated = retracer.sweep(real, at)
     labels = retracer.world.labels
     gainless = simulated.intensity / retracer.find_gain(simulated.ring, real)
@@ -201,7 +201,7 @@ def read_pair(cache: Path | None, at: int) -> BeamPair | None:
         return None  # it is computed again
     channels = BeamChannels(*(columns.pop(name) for name in _OF_CHANNELS))
     elevation = tuple(columns.pop("elevation_deg").tolist())
-    grid = Layout.model_construct(**{**json.loads(layout), "elevation_deg": elevation})
+    grid = SensorGrid.model_construct(**{**json.loads(layout), "elevation_deg": elevation})
     return BeamPair(channels, **columns, place=place, layout=grid, labelled=labelled)
 
 

@@ -13,8 +13,8 @@ from resweep.learn.graphs import OnnxOps
 from resweep.learn.networks import Task
 from resweep.optional import require
 from resweep.pose import Array
-from resweep.simulate.realism.channels import CHANNELS
-from resweep.simulate.realism.network import INPUT
+from resweep.simulate.beam_channels import CHANNELS
+from resweep.simulate.realism.onnx_network import INPUT
 
 _LIGHT = CHANNELS.index("intensity")
 _CENTRES = 25  # of predicted intensities, at which their scatter is known

@@ -8,9 +8,8 @@ import numpy as np
 
 from resweep.learn.beam_pairs import BeamPair
 from resweep.pose import Array
-from resweep.simulate.realism.model import draw_drop_levels
-from resweep.simulate.realism.rings import Patches
-from resweep.simulate.realism.scatter import number_beams
+from resweep.simulate.beam_channels import number_beams
+from resweep.simulate.raydrop import DropPatches, draw_drop_levels
 
 # Shares of shared draws that are tried; between them the number of single beams is nearly linear.
 _TRIED = (0.0, 0.2, 0.4, 0.55, 0.7, 0.8, 0.87, 0.92, 0.95, 0.98)
@@ -32,7 +31,7 @@ def estimate_volume_drops(pairs: Sequence[BeamPair], probability: Sequence[Array
     return round(min(max(1.0 - passed / predicted, 0.0), 1.0), 3) if predicted > 0.0 else 1.0
 
 
-def estimate_patches(pairs: Sequence[BeamPair], probability: Sequence[Array]) -> Patches:
+def estimate_patches(pairs: Sequence[BeamPair], probability: Sequence[Array]) -> DropPatches:
     """How often neighbours must share a draw for sweeps with drops to look as they did.
 
     ``probability`` (b,) is the chance of a drop, by pair. Draws of their own give too many single drops and returns, as
@@ -53,12 +52,12 @@ def estimate_patches(pairs: Sequence[BeamPair], probability: Sequence[Array]) ->
     along = float(np.interp(true, falling[::-1], _TRIED[::-1]))
     # A patch that begins with the number of the ring below keeps it while that one's patch lasts.
     across = min(_find_share(pairs, probability) * (1.0 + along), _MAX_SHARE)
-    return Patches(along=round(along, 3), across=round(across, 3))
+    return DropPatches(along=round(along, 3), across=round(across, 3))
 
 
 def _draw_returns(pair: BeamPair, probability: Array, along: float, index: int) -> Array:
     """Which beams (b,) of a pair return in simulation, with drops drawn."""
-    level = draw_drop_levels(pair.channels, Patches(along=along, across=0.0), seed=0, index=index)
+    level = draw_drop_levels(pair.channels, DropPatches(along=along, across=0.0), seed=0, index=index)
     return np.asarray(pair.channels.occupied & (level >= probability))
 
 

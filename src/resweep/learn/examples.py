@@ -12,8 +12,8 @@ from resweep.learn.intensity_bins import find_bins
 from resweep.learn.networks import Task
 from resweep.learn.training import ImageExamples, RayExamples
 from resweep.pose import Array
-from resweep.simulate.realism.channels import REAL
-from resweep.simulate.realism.layout import Layout
+from resweep.simulate.beam_channels import REAL
+from resweep.simulate.sensor_grid import SensorGrid
 
 _MIN_SHARE = 1e-4  # of drops, or of returns, below which there is nothing to learn
 
@@ -42,7 +42,7 @@ def make_rays(pairs: Sequence[BeamPair], task: Task, edges: Array | None = None)
     return RayExamples(values, target)
 
 
-def make_images(pairs: Sequence[BeamPair], task: Task, layout: Layout, edges: Array | None = None) -> ImageExamples:
+def make_images(pairs: Sequence[BeamPair], task: Task, layout: SensorGrid, edges: Array | None = None) -> ImageExamples:
     """The sweeps of pairs as images."""
     images, targets, weights = [], [], []
     for pair in pairs:
@@ -62,7 +62,7 @@ def measure_channels(rays: RayExamples) -> tuple[tuple[float, ...], tuple[float,
     return tuple(np.round(mean, 4).tolist()), tuple(np.round(spread, 4).tolist())
 
 
-def join_layouts(pairs: Sequence[BeamPair]) -> Layout:
+def join_layouts(pairs: Sequence[BeamPair]) -> SensorGrid:
     """The common grid of pairs, which must be of one sensor."""
     first = pairs[0].layout
     rings = max(pair.layout.rings for pair in pairs)
@@ -80,7 +80,7 @@ def join_layouts(pairs: Sequence[BeamPair]) -> Layout:
     known = np.flatnonzero(count)
     mean = np.interp(np.arange(rings), known, total[known] / count[known])
     columns = int(np.median([pair.layout.columns for pair in pairs])) // 16 * 16
-    return Layout(rings=rings, columns=columns, elevation_deg=np.round(mean, 3).tolist(), sensor=first.sensor)
+    return SensorGrid(rings=rings, columns=columns, elevation_deg=np.round(mean, 3).tolist(), sensor=first.sensor)
 
 
 def hold_out(pairs: Sequence[BeamPair], share: float) -> tuple[list[BeamPair], list[BeamPair]]:

@@ -32,12 +32,12 @@ from resweep.learn.scatter_levels import keep_scatter, pack_scatter
 from resweep.learn.scores import find_cut, find_temperature, score_drops, score_intensity, score_shares
 from resweep.learn.training import RayExamples, TrainingConfig, train
 from resweep.pose import Array
-from resweep.simulate.realism.card import Part
-from resweep.simulate.realism.channels import CHANNELS, REAL
-from resweep.simulate.realism.intensity import IntensityModel
-from resweep.simulate.realism.layout import Layout
-from resweep.simulate.realism.model import draw_drop_levels
-from resweep.simulate.realism.network import Network
+from resweep.simulate.beam_channels import CHANNELS, REAL
+from resweep.simulate.intensity import IntensityModel
+from resweep.simulate.raydrop import draw_drop_levels
+from resweep.simulate.realism.model_card import NetworkCard
+from resweep.simulate.realism.onnx_network import OnnxNetwork
+from resweep.simulate.sensor_grid import SensorGrid
 
 Variant = Literal["logistic", "mlp", "trees", "unet"]
 VARIANTS: tuple[Variant, ...] = ("logistic", "mlp", "trees", "unet")
@@ -64,8 +64,8 @@ class FittedModel:
     """
 
     data: bytes
-    part: Part
-    network: Network
+    part: NetworkCard
+    network: OnnxNetwork
     history: list[tuple[float, float]]
     scatter: Array | None = None
 
@@ -92,7 +92,7 @@ class FittedModel:
         return files
 
 
-def draw_intensities(network: Network, pair: BeamPair, index: int, scatter: Array | None, seed: int = 0) -> Array:
+def draw_intensities(network: OnnxNetwork, pair: BeamPair, index: int, scatter: Array | None, seed: int = 0) -> Array:
     """Intensities (b,) drawn from what a network predicts for a pair, for sweep ``index``."""
     light = network.part.light
     assert light is not None  # of an intensity network
@@ -104,7 +104,7 @@ def fit(
     task: Task,
     pairs: Sequence[BeamPair],
     held_out: Sequence[BeamPair],
-    layout: Layout,
+    layout: SensorGrid,
     config: FitConfig,
     *,
     checkpoint: Path | None = None,
@@ -120,7 +120,7 @@ def fit(
     facts["light"] = light
     if config.variant == "trees":
         boosted = boost(task, rays.values, rays.target, config.trees)
-        part = Part(**{**facts, "kind": "ray", "parameters": count_nodes(boosted), "normalisation": {}})
+        part = NetworkCard(**{**facts, "kind": "ray", "parameters": count_nodes(boosted), "normalisation": {}})
         table = None if edges is None else _tabulate(boosted, make_rays(held_out, task), edges)
 
         def make(temperature: float) -> bytes:
@@ -135,7 +135,7 @@ def fit(
         trained = train(shape, both[0], both[1], config.training, checkpoint=checkpoint, progress=progress)
         history = trained.history
         kind = "image" if shape.is_image else "ray"
-        part = Part(**{**facts, "kind": kind, "parameters": count_weights(trained.weights)})
+        part = NetworkCard(**{**facts, "kind": kind, "parameters": count_weights(trained.weights)})
 
         def make(temperature: float) -> bytes:
             return export(shape, trained.weights, temperature)
@@ -161,20 +161,20 @@ def _tabulate(trees: Any, rays: RayExamples, edges: Array) -> ScatterTable:
 
 def _calibrate(
     make: Callable[[float], bytes],
-    part: Part,
+    part: NetworkCard,
     held_out: Sequence[BeamPair],
-    layout: Layout,
+    layout: SensorGrid,
     history: list[tuple[float, float]],
 ) -> FittedModel:
     """The exported model of drops, with the temperature that suits the held-out pairs, and its scores on them."""
     data = make(1.0)
-    output, true, values = gather(Network(data, part, layout), held_out, "drop")
+    output, true, values = gather(OnnxNetwork(data, part, layout), held_out, "drop")
     temperature = find_temperature(output, true > 0.5)
     if temperature != 1.0:
         data = make(temperature)
-        output = gather(Network(data, part, layout), held_out, "drop")[0]
+        output = gather(OnnxNetwork(data, part, layout), held_out, "drop")[0]
     scores = score_drops(output, true > 0.5, find_cut(output, true > 0.5), values)
-    network = Network(data, part, layout)
+    network = OnnxNetwork(data, part, layout)
     predicted = [network.run(pair.channels) for pair in held_out]
     found = part.model_copy(
         update={"temperature": temperature, "volume_drops": estimate_volume_drops(held_out, predicted)}
@@ -186,15 +186,15 @@ def _calibrate(
 
 def _estimate_scatter(
     data: bytes,
-    part: Part,
+    part: NetworkCard,
     held_out: Sequence[BeamPair],
-    layout: Layout,
+    layout: SensorGrid,
     edges: Array,
     history: list[tuple[float, float]],
 ) -> FittedModel:
     """The exported model of intensities, with its scores, and how much of the scatter belongs to surfaces."""
     assert part.light is not None
-    network, random = Network(data, part, layout), np.random.default_rng(0)
+    network, random = OnnxNetwork(data, part, layout), np.random.default_rng(0)
     rows = [select_beams(pair, "intensity") for pair in held_out]
     shares = [network.run(pair.channels)[own] for pair, own in zip(held_out, rows, strict=True)]
     true = [pair.intensity[own] for pair, own in zip(held_out, rows, strict=True)]
@@ -203,7 +203,7 @@ def _estimate_scatter(
     scatter = keep_scatter(held_out, rows, levels)
     light = part.light.model_copy(update={"textures": textures, "scatter": pack_scatter(scatter)[1]})
     part = part.model_copy(update={"light": light})
-    network = Network(data, part, layout)
+    network = OnnxNetwork(data, part, layout)
     drawn = [
         draw_intensities(network, pair, at, scatter)[own]
         for at, (pair, own) in enumerate(zip(held_out, rows, strict=True))
@@ -230,18 +230,18 @@ def score_intensities(
 
 def _finish(
     data: bytes,
-    part: Part,
-    layout: Layout,
+    part: NetworkCard,
+    layout: SensorGrid,
     scores: dict[str, float],
     history: list[tuple[float, float]],
     scatter: Array | None = None,
 ) -> FittedModel:
     rounded = {name: round(value, 5) for name, value in scores.items()}
     named = part.model_copy(update={"sha256": hashlib.sha256(data).hexdigest(), "scores": rounded})
-    return FittedModel(data, named, Network(data, named, layout), history, scatter)
+    return FittedModel(data, named, OnnxNetwork(data, named, layout), history, scatter)
 
 
-def gather(network: Network, pairs: Sequence[BeamPair], task: Task) -> tuple[Array, Array, Array]:
+def gather(network: OnnxNetwork, pairs: Sequence[BeamPair], task: Task) -> tuple[Array, Array, Array]:
     """What a network predicts for the beams of pairs (n, ...), what is true of them (n,), and their channels (n, 9)."""
     output, true, values = [], [], []
     for pair in pairs:

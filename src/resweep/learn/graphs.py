@@ -13,7 +13,7 @@ import numpy as np
 
 from resweep.optional import require
 from resweep.pose import Array
-from resweep.simulate.realism.network import INPUT, OUTPUT
+from resweep.simulate.realism.onnx_network import INPUT, OUTPUT
 
 _OPSET, _ML_OPSET, _IR = 17, 3, 9
 TOLERANCE = 1e-4  # by which what ONNX gives may differ from PyTorch

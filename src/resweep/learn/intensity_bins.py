@@ -8,8 +8,8 @@ import numpy as np
 
 from resweep.learn.beam_pairs import BeamPair
 from resweep.pose import Array
-from resweep.simulate.realism.intensity import IntensityModel, Texture
-from resweep.simulate.realism.normal import find_normal
+from resweep.simulate.intensity import IntensityModel, Texture
+from resweep.simulate.normal import find_normal
 from resweep.voxels import find_cells
 
 BINS = 28  # of equal shares of the returns, but for the tail

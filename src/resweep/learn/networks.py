@@ -16,8 +16,8 @@ from resweep.errors import ResweepError
 from resweep.learn.graphs import OnnxOps, TorchOps
 from resweep.optional import require
 from resweep.pose import Array
-from resweep.simulate.realism.channels import CHANNELS, CLASSES, REAL
-from resweep.simulate.realism.network import INPUT
+from resweep.simulate.beam_channels import CHANNELS, CLASSES, REAL
+from resweep.simulate.realism.onnx_network import INPUT
 
 Task = Literal["drop", "intensity"]
 NETWORKS = ("logistic", "mlp", "unet")

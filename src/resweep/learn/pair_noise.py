@@ -9,8 +9,8 @@ import numpy as np
 from resweep.learn.beam_pairs import BeamPair
 from resweep.learn.intensity_bins import find_step
 from resweep.pose import Array
-from resweep.simulate.realism.channels import CHANNELS
-from resweep.simulate.realism.noise import RangeNoise
+from resweep.simulate.beam_channels import CHANNELS
+from resweep.simulate.noise import RangeNoise
 
 RANGE_EDGES_M = (6.0, 10.0, 15.0, 22.0, 32.0, 45.0)
 INCIDENCE_EDGES_DEG = (35.0, 55.0, 70.0, 79.0, 84.0)

@@ -20,8 +20,8 @@ from resweep.learn.examples import check_drops, hold_out, join_layouts
 from resweep.learn.fitting import FitConfig, FittedModel, fit
 from resweep.learn.networks import Task
 from resweep.learn.pair_noise import estimate_noise
-from resweep.simulate.realism.card import Card, write_card
-from resweep.simulate.realism.channels import CLASSES
+from resweep.simulate.beam_channels import CLASSES
+from resweep.simulate.realism.model_card import RealismCard, write_card
 
 
 class RealismConfig(Spec):
@@ -67,7 +67,7 @@ def fit_realism(
     range_max_m: float | None = None,
     checkpoints: Path | None = None,
     progress: bool = True,
-) -> Card:
+) -> RealismCard:
     """Fit networks to pairs and write the model into ``folder``; returns its card.
 
     Whole logs are held out if there are several, else the last part of the one. ``labels`` names the vocabulary of
@@ -98,7 +98,7 @@ def fit_realism(
         if how is not None:
             kept = None if checkpoints is None else checkpoints / f"{task}.pt"
             fitted[task] = fit(task, training, held, layout, how, checkpoint=kept, progress=progress)
-    card = Card(
+    card = RealismCard(
         resweep=resweep.__version__,
         layout=layout,
         classes=CLASSES if labelled == {True} else (),

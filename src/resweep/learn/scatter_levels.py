@@ -1,4 +1,4 @@
-"""Recorded scatter of intensities, as models keep it (`resweep.simulate.realism.scatter`)."""
+"""Recorded scatter of intensities, as models keep it (`resweep.simulate.recorded_scatter`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from resweep.learn.beam_pairs import BeamPair
 from resweep.pose import Array
-from resweep.simulate.realism.scatter import STEPS, Scatter, number_beams
+from resweep.simulate.beam_channels import number_beams
+from resweep.simulate.recorded_scatter import STEPS, RecordedScatter
 
 FILE = "scatter.npy"
 _MAX_SWEEPS = 8  # that a model keeps: some megabytes
@@ -41,9 +42,9 @@ def keep_scatter(pairs: Sequence[BeamPair], rows: Sequence[Array], levels: Seque
     return np.asarray(steps.reshape(rings, len(chosen), columns).transpose(1, 0, 2))
 
 
-def pack_scatter(levels: Array) -> tuple[bytes, Scatter]:
+def pack_scatter(levels: Array) -> tuple[bytes, RecordedScatter]:
     """The file of levels, and its entry in the card."""
     buffer = io.BytesIO()
     np.save(buffer, np.ascontiguousarray(levels), allow_pickle=False)
     data = buffer.getvalue()
-    return data, Scatter(file=FILE, sha256=hashlib.sha256(data).hexdigest(), sweeps=len(levels))
+    return data, RecordedScatter(file=FILE, sha256=hashlib.sha256(data).hexdigest(), sweeps=len(levels))

@@ -13,7 +13,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.pose import Array
-from resweep.simulate.realism.channels import CHANNELS
+from resweep.simulate.beam_channels import CHANNELS
 
 BINS = 20  # of probability, in reliability diagrams
 _MIN_PROBABILITY = 1e-6  # probability that the logarithm sees

@@ -20,7 +20,7 @@ from resweep.learn.networks import NetworkShape, make_weights, run
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.progress import open_progress
-from resweep.simulate.realism.network import HALO
+from resweep.simulate.realism.onnx_network import HALO
 
 PAPER_RATE = 1e-4  # D, 5.1
 _RAYS = 4096  # in a batch

@@ -16,7 +16,7 @@ from resweep.errors import ResweepError, nearest_names
 
 if TYPE_CHECKING:
     from resweep.learn.realism import RealismConfig
-    from resweep.simulate.realism import Card
+    from resweep.simulate.realism import RealismCard
 
 learn = typer.Typer(
     name="learn",
@@ -125,7 +125,7 @@ def _choose(
     return validate(nest_settings(words, given), RealismConfig, "--set")
 
 
-def _report(output: Path, card: Card, seconds: float, as_json: bool) -> None:
+def _report(output: Path, card: RealismCard, seconds: float, as_json: bool) -> None:
     typer.echo(f"{output}: learned in {seconds:.0f} s from {', '.join(card.trained_on)}")
     typer.echo(f"held out: {', '.join(card.held_out)}")
     if card.drop is not None:
@@ -139,7 +139,7 @@ def _report(output: Path, card: Card, seconds: float, as_json: bool) -> None:
         typer.echo(json.dumps({"output": str(output), "sweeps": _count_sweeps(card), "seconds": seconds, **scores}))
 
 
-def _count_sweeps(card: Card) -> int:
+def _count_sweeps(card: RealismCard) -> int:
     """Sweeps that a model was trained on or judged by: each place of a card ends with their number."""
     return sum(int(place.rpartition(": ")[2].split()[0]) for place in (*card.trained_on, *card.held_out))
 

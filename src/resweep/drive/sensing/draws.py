@@ -7,7 +7,7 @@ from enum import IntEnum
 import numpy as np
 
 from resweep.pose import Array
-from resweep.simulate.reference.random import key, normal, philox, uniform
+from resweep.simulate.philox import key, normal, philox, uniform
 
 _AHEAD = 64  # readings
 

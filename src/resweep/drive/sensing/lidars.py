@@ -19,7 +19,7 @@ from resweep.scenes.cars import car
 from resweep.sensors import Rosette, Sensor, fire
 from resweep.simulate import Simulator
 from resweep.simulate.ego import Ego
-from resweep.simulate.reference.random import key
+from resweep.simulate.philox import key
 from resweep.sweep import Sweep
 from resweep.worlds import World
 

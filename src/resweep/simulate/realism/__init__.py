@@ -1,18 +1,18 @@
 """Learned models at run time: channels of beams, cards, networks run by onnxruntime. No PyTorch."""
 
-from resweep.simulate.realism.card import Card
-from resweep.simulate.realism.channels import CHANNELS, CLASSES, BeamChannels, find_channels
-from resweep.simulate.realism.layout import Layout, find_layout
+from resweep.simulate.beam_channels import CHANNELS, CLASSES, BeamChannels, find_channels
 from resweep.simulate.realism.model import RealismModel, load_realism
+from resweep.simulate.realism.model_card import RealismCard
+from resweep.simulate.sensor_grid import SensorGrid, find_sensor_grid
 
 __all__ = [
     "CHANNELS",
     "CLASSES",
     "BeamChannels",
-    "Card",
-    "Layout",
+    "RealismCard",
     "RealismModel",
+    "SensorGrid",
     "find_channels",
-    "find_layout",
+    "find_sensor_grid",
     "load_realism",
 ]

@@ -8,19 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from resweep import _core
 from resweep.calibration import Calibration
 from resweep.errors import InputError, ResweepError
 from resweep.labels import LabelSet
 from resweep.pose import Array
 from resweep.sensors.spec import Receiver
-from resweep.simulate.realism.card import Card, read_card
-from resweep.simulate.realism.channels import NEEDED, BeamChannels, find_channels
-from resweep.simulate.realism.network import Network
-from resweep.simulate.realism.rings import Patches, draw_patches
-from resweep.sweep import BeamStatus, Sweep
+from resweep.simulate.beam_channels import NEEDED, BeamChannels, find_channels
+from resweep.simulate.raydrop import draw_drop_levels, drop_beams
+from resweep.simulate.realism.model_card import RealismCard, read_card
+from resweep.simulate.realism.onnx_network import OnnxNetwork
+from resweep.sweep import Sweep
 
-DROP_PROBABILITY = "drop_probability"
 _STEPS = 4096.0  # of probabilities, which networks give to some six digits
 _SAMPLED = 7  # of so many returns one says how bright they are
 _OTHER_UNIT = 20.0  # intensities so many times brighter than those of training have another unit
@@ -34,9 +32,11 @@ class RealismModel:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.card: Card = read_card(folder)
+        self.card: RealismCard = read_card(folder)
         self._blind = self.card.blind
-        self._networks = {name: Network.read(folder, part, self.card.layout) for name, part in self.card.parts.items()}
+        self._networks = {
+            name: OnnxNetwork.read(folder, part, self.card.layout) for name, part in self.card.parts.items()
+        }
         light = None if self.card.intensity is None else self.card.intensity.light
         self._scatter_levels = None if light is None or light.scatter is None else light.scatter.read(folder)
 
@@ -158,14 +158,7 @@ class RealismModel:
             return sweep
         probability = self.predict_drops(channels, threads)
         level = draw_drop_levels(channels, self._networks["drop"].part.drop_patches, seed=seed, index=index)
-        dropped = channels.occupied & (level < probability)
-        kept = replace(
-            sweep,
-            extra={**extra, DROP_PROBABILITY: probability[sweep.beam]},
-            beam_extra={**sweep.beam_extra, DROP_PROBABILITY: probability},
-        ).select(~dropped[sweep.beam])
-        kept.beam_status[dropped] = BeamStatus.DROPPED_BY_MODEL
-        return kept
+        return drop_beams(sweep, channels, probability, level)
 
     def predict_intensities(self, channels: BeamChannels, threads: int = 0) -> Array:
         """The shares (b, k) of the bins of intensity of each beam (`IntensityModel`); 0 where nothing returned."""
@@ -190,18 +183,6 @@ class RealismModel:
         if noise is None:
             return sweep.range
         return noise.add(sweep.range, noise.draw(channels, receiver, seed=seed, index=index)[sweep.beam])
-
-
-def draw_drop_levels(channels: BeamChannels, patches: Patches, *, seed: int, index: int) -> Array:
-    """Levels (b,) from 0 to 1 for the beams of sweep ``index``: one below its probability of a drop is dropped.
-
-    Each is uniform. Neighbours share them as ``patches`` say: what takes a return, such as a pane of glass, takes those
-    beside it too.
-    """
-    purpose = _core.Purpose.RAYDROP
-    if patches.along == patches.across == 0.0:
-        return _core.draw_uniform(seed, index, np.arange(len(channels), dtype=np.int32), purpose)
-    return draw_patches(channels, patches, purpose, seed=seed, index=index)
 
 
 def load_realism(path: str | Path) -> RealismModel:

@@ -15,9 +15,9 @@ import numpy as np
 from resweep.errors import InputError
 from resweep.optional import require
 from resweep.pose import Array
-from resweep.simulate.realism.card import Part
-from resweep.simulate.realism.channels import CHANNELS, BeamChannels
-from resweep.simulate.realism.layout import Layout
+from resweep.simulate.beam_channels import CHANNELS, BeamChannels
+from resweep.simulate.realism.model_card import NetworkCard
+from resweep.simulate.sensor_grid import SensorGrid
 
 INPUT, OUTPUT = "channels", "result"
 HALO = 32  # columns of the neighbours that each sector of an image is given
@@ -26,18 +26,18 @@ _BLOCK = 16_384  # beams that go through a network together
 _MAX_BYTES = 500 * 10**6
 
 
-class Network:
+class OnnxNetwork:
     """One network of a model, ready to run.
 
     Work is cut into the same blocks whatever the threads, each of which runs on one: the bytes are always the same.
     """
 
-    def __init__(self, data: bytes, part: Part, layout: Layout) -> None:
+    def __init__(self, data: bytes, part: NetworkCard, layout: SensorGrid) -> None:
         self.part, self.layout = part, layout
         self._session = _open(data, part)
 
     @classmethod
-    def read(cls, folder: Path, part: Part, layout: Layout) -> Network:
+    def read(cls, folder: Path, part: NetworkCard, layout: SensorGrid) -> OnnxNetwork:
         """The network in a folder, as its card says."""
         path = folder / part.file
         try:
@@ -92,7 +92,7 @@ def _map(work: Callable[[Array], Array], items: list[Array], threads: int) -> li
         return list(pool.map(work, items))
 
 
-def _open(data: bytes, part: Part) -> Any:
+def _open(data: bytes, part: NetworkCard) -> Any:
     """A session of an ONNX file; nothing but the arithmetic of ONNX itself runs."""
     runtime = require("onnxruntime", "running a learned model")
     options = runtime.SessionOptions()

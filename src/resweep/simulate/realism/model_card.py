@@ -15,17 +15,17 @@ from resweep.config import Share, Spec, read_text, validate
 from resweep.errors import InputError, SettingsError
 from resweep.files import write_file
 from resweep.pose import Array
-from resweep.simulate.realism.channels import CHANNELS, CLASSES, TRANSFERABLE, BeamChannels
-from resweep.simulate.realism.intensity import IntensityModel
-from resweep.simulate.realism.layout import Layout
-from resweep.simulate.realism.noise import RangeNoise
-from resweep.simulate.realism.rings import Patches
+from resweep.simulate.beam_channels import CHANNELS, CLASSES, TRANSFERABLE, BeamChannels
+from resweep.simulate.intensity import IntensityModel
+from resweep.simulate.noise import RangeNoise
+from resweep.simulate.raydrop import DropPatches
+from resweep.simulate.sensor_grid import SensorGrid
 
 CARD = "card.json"
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9_-]+\.onnx$")]
 
 
-class Part(Spec):
+class NetworkCard(Spec):
     """One network of a model.
 
     ``kind`` is ``ray`` if it looks at beams by themselves, and ``image`` if at the whole sweep as rings × columns.
@@ -51,7 +51,7 @@ class Part(Spec):
     """Scores on the held-out places."""
     ring_correlation: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
     """Of a drop network without ``patches``: their ``along``."""
-    patches: Patches | None = None
+    patches: DropPatches | None = None
     """Of a drop network: how often neighbours share a draw, as drops come in patches."""
     volume_drops: Share = 1.0
     """Of a drop network: share of the predicted drops that are drawn where a permeable volume returned.
@@ -67,24 +67,24 @@ class Part(Spec):
         return 1 if self.light is None else len(self.light.means)
 
     @property
-    def drop_patches(self) -> Patches:
+    def drop_patches(self) -> DropPatches:
         """How often neighbours share a draw."""
         if self.patches is not None:
             return self.patches
-        return Patches(along=self.ring_correlation, across=0.0)
+        return DropPatches(along=self.ring_correlation, across=0.0)
 
     def draw_by(self, probability: Array, channels: BeamChannels) -> Array:
         """The chance (b,) by which beams are dropped, from the probability (b,) that a drop network gives."""
         return np.where(channels.surface, probability, probability * np.float32(self.volume_drops))
 
     @model_validator(mode="after")
-    def _check(self) -> Part:
+    def _check(self) -> NetworkCard:
         if self.channels != CHANNELS:
             raise SettingsError("channels", f"this version has {', '.join(CHANNELS)}; learn the model again")
         return self
 
 
-class Card(Spec):
+class RealismCard(Spec):
     """What a model says of itself."""
 
     format: Literal["resweep-realism"] = "resweep-realism"
@@ -93,7 +93,7 @@ class Card(Spec):
     """Version of the format."""
     resweep: str = ""
     """Version of Resweep that made it."""
-    layout: Layout
+    layout: SensorGrid
     """The grid of the sensor it was learned from."""
     classes: tuple[str, ...] = CLASSES
     """Names of the semantic classes; none if it was learned without labels."""
@@ -113,15 +113,15 @@ class Card(Spec):
     """The logs it was trained on."""
     held_out: tuple[str, ...] = ()
     """The places that its scores are of."""
-    drop: Part | None = None
+    drop: NetworkCard | None = None
     """The network that says which beams do not return."""
-    intensity: Part | None = None
+    intensity: NetworkCard | None = None
     """The network that says how bright returns are."""
     noise: RangeNoise | None = None
     """How far ranges scatter from beam to beam."""
 
     @model_validator(mode="after")
-    def _check(self) -> Card:
+    def _check(self) -> RealismCard:
         if self.drop is None and self.intensity is None:
             raise SettingsError("drop", "neither a drop nor an intensity network; learn the model again")
         if self.intensity is not None and self.intensity.light is None:
@@ -150,13 +150,13 @@ class Card(Spec):
         return TRANSFERABLE if self.transferable else ()
 
     @property
-    def parts(self) -> Mapping[str, Part]:
+    def parts(self) -> Mapping[str, NetworkCard]:
         """The networks by name."""
         named = {"drop": self.drop, "intensity": self.intensity}
         return {name: part for name, part in named.items() if part is not None}
 
 
-def read_card(folder: Path) -> Card:
+def read_card(folder: Path) -> RealismCard:
     """The card of the model in a folder."""
     path = folder / CARD
     if not path.is_file():
@@ -167,10 +167,10 @@ def read_card(folder: Path) -> Card:
         raise InputError(f"{path}: is damaged ({error}); learn the model again") from error
     if not isinstance(data, dict):
         raise InputError(f"{path}: is no card of a model; learn the model again")
-    return validate(data, Card, str(path))
+    return validate(data, RealismCard, str(path))
 
 
-def write_card(folder: Path, card: Card) -> None:
+def write_card(folder: Path, card: RealismCard) -> None:
     """Write the card of a model into its folder."""
     text = json.dumps(card.model_dump(mode="json", exclude_none=True), indent=1)
     write_file(folder / CARD, (text + "\n").encode())

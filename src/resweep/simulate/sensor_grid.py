@@ -22,7 +22,7 @@ _WHAT_TO_DO = "learn one from logs of this sensor, or one that knows no lasers (
 _STEP = 16  # columns are a multiple of it, so that networks can halve them
 
 
-class Layout(Spec):
+class SensorGrid(Spec):
     """Rings and columns of a spinning sensor.
 
     ``elevation_deg`` (rings) is the mean elevation of the beams of each ring, ``columns`` the number of beams of a ring
@@ -41,7 +41,7 @@ class Layout(Spec):
 
     def check(self, sweep: Sweep, *, image: bool) -> None:
         """Raise unless a sweep is of the same lasers, and for an ``image`` as finely stepped."""
-        other = find_layout(sweep)
+        other = find_sensor_grid(sweep)
         what = f"realism: the model is for {self.rings} rings of {self.columns} columns"
         if not self.rings / 2 < other.rings <= self.rings:
             raise ResweepError(f"{what}, the sweep has {other.rings} rings; {_WHAT_TO_DO}")
@@ -60,7 +60,7 @@ class Layout(Spec):
             )
 
 
-def find_layout(sweep: Sweep) -> Layout:
+def find_sensor_grid(sweep: Sweep) -> SensorGrid:
     """The grid of the beams of a sweep; raises where there is none, as with rosettes and clouds without rings."""
     ring = sweep.beam_ring.astype(np.int64)
     z = sweep.beam_direction[:, 2].astype(np.float64)
@@ -73,7 +73,7 @@ def find_layout(sweep: Sweep) -> Layout:
         raise ResweepError(_refuse("rings whose beams have no elevation in common"))
     if sweep.beam_column.min() == sweep.beam_column.max():
         raise ResweepError(_refuse("no columns"))
-    return Layout.model_construct(
+    return SensorGrid.model_construct(
         rings=len(counts),
         # Not rounded up: images would have empty columns.
         columns=int(np.median(counts[counts > 0])) // _STEP * _STEP,

@@ -19,13 +19,13 @@ from resweep import _core
 from resweep.config import Spec
 from resweep.errors import InputError
 from resweep.pose import Array
-from resweep.simulate.realism.channels import BeamChannels
+from resweep.simulate.beam_channels import BeamChannels, number_beams
 
 STEPS = 256  # of the levels that are kept
 _CHOICE = 2**32  # added to the number of a sweep: what is chosen once a sweep, and not for each beam
 
 
-class Scatter(Spec):
+class RecordedScatter(Spec):
     """Where recorded levels are kept."""
 
     file: Annotated[str, Field(pattern=r"^[a-z0-9_-]+\.npy$")]
@@ -53,28 +53,7 @@ class Scatter(Spec):
         return np.asarray(levels)
 
 
-def number_beams(channels: BeamChannels) -> Array:
-    """The number (b,) of each beam on its ring, from 0, in the order in which they are fired."""
-    order = _order_beams(channels)
-    ring = channels.laser[order]
-    first = np.flatnonzero(np.diff(ring, prepend=-1))
-    number = np.empty(len(order), np.int64)
-    number[order] = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))
-    return number
-
-
-def _order_beams(channels: BeamChannels) -> Array:
-    """The beams by ring, and of each ring as they are fired; sweeps often list them in one of both orders."""
-    ring = channels.laser
-    step = np.diff(channels.turn)
-    if not (step[ring[1:] == ring[:-1]] < 0).any() and not (ring[1:] < ring[:-1]).any():
-        return np.arange(len(ring))
-    if not (step < 0).any():
-        return np.argsort(ring.astype(np.uint16), kind="stable")  # of so small numbers it is no sort by comparing
-    return np.lexsort((channels.turn, ring))
-
-
-def replay(levels: Array, channels: BeamChannels, purpose: _core.Purpose, *, seed: int, index: int) -> Array:
+def replay_scatter(levels: Array, channels: BeamChannels, purpose: _core.Purpose, *, seed: int, index: int) -> Array:
     """Levels (b,) from 0 to 1 for the beams of sweep ``index``: those of a recorded sweep, turned about the axis.
 
     Which one, and how far it is turned, is drawn by ``seed`` and ``index``, and so is what lies between two steps.

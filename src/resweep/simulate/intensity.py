@@ -2,7 +2,7 @@
 
 A mean would be smoother than any recording. Drawn intensities have the spread and the steps of the recorded ones.
 Part of the scatter belongs to the surface (paint, leaves, dirt) and is the same in every sweep; the rest is that of a
-recorded sweep (`resweep.simulate.realism.scatter`).
+recorded sweep (`resweep.simulate.recorded_scatter`).
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Annotated
 
 import numpy as np
 from pydantic import Field, model_validator
+from scipy.signal import lfilter
 
 from resweep import _core
 from resweep.config import Spec
 from resweep.errors import SettingsError
 from resweep.pose import Array
-from resweep.simulate.realism.channels import BeamChannels
-from resweep.simulate.realism.normal import find_normal, find_share
-from resweep.simulate.realism.rings import draw_along_rings
-from resweep.simulate.realism.scatter import Scatter, replay
+from resweep.simulate.beam_channels import BeamChannels
+from resweep.simulate.normal import find_normal, find_share
+from resweep.simulate.recorded_scatter import RecordedScatter, replay_scatter
 from resweep.voxels import find_cells
 
 SHARE_STEPS = 4096.0  # of the shares of bins, which networks give to some six digits
@@ -49,7 +49,7 @@ class IntensityModel(Spec):
     textures: tuple[Texture, ...] = ()
     ring_correlation: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
     """Of what does not belong to surfaces, if no recorded scatter is kept: the correlation of neighbours on a ring."""
-    scatter: Scatter | None = None
+    scatter: RecordedScatter | None = None
     """The recorded scatter that is replayed for what does not belong to surfaces."""
 
     @model_validator(mode="after")
@@ -102,7 +102,7 @@ class IntensityModel(Spec):
         if scatter is None:
             own = draw_along_rings(channels, self.ring_correlation, purpose, seed=seed, index=index)
         else:
-            own = find_normal(replay(scatter, channels, purpose, seed=seed, index=index))
+            own = find_normal(replay_scatter(scatter, channels, purpose, seed=seed, index=index))
         normal = np.sqrt(rest) * own
         for number, texture in enumerate(self.textures):
             cell = mix_cells(find_cells(points, texture.size_m), number)
@@ -117,3 +117,22 @@ def mix_cells(cell: Array, number: int) -> Array:
     mixed *= 0x2C1B3C6D
     mixed ^= mixed >> 12
     return np.asarray(mixed & 0x7FFFFFFF, np.int32)
+
+
+def draw_along_rings(
+    channels: BeamChannels, correlation: float, purpose: _core.Purpose, *, seed: int, index: int
+) -> Array:
+    """A standard normal number (b,) for each beam of sweep ``index``.
+
+    Those of neighbours on a ring correlate by ``correlation``, and those of beams n steps apart by its n-th power. With
+    0 each depends on the number of its beam alone.
+    """
+    beams = np.arange(len(channels), dtype=np.int32)
+    own = find_normal(_core.draw_uniform(seed, index, beams, purpose))
+    if correlation == 0.0 or len(own) == 0:
+        return own
+    order = np.lexsort((channels.turn, channels.laser))
+    found = np.empty_like(own)
+    start = [correlation * own[order[0]]]  # as if a number like the first went before
+    found[order] = lfilter([np.sqrt(1.0 - correlation**2)], [1.0, -correlation], own[order], zi=start)[0]
+    return found

@@ -36,7 +36,7 @@ _FULL_RANGE = 100.0  # what the maximum range counts as in channels that are tra
 REAL = 5  # of the channels that are measures; the others are numbers of lasers and classes, and a mark
 CLASSES = ("background", "road", "vehicle")
 NEEDED = ("seen", "cosine")  # extra columns of the sweeps that channels are made from
-_LEAST_COSINE = 0.1  # below it reflectance was not divided by the cosine any further
+_MIN_COSINE = 0.1  # below it reflectance was not divided by the cosine any further
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ def find_channels(
     record = sweep.extra["seen"][first]
     original_range, original_incidence, original_cosine = _find_original(record, sweep.range[first], incidence, cosine)
     # D's intensity is the recorded one; the simulated has been brought to another incidence.
-    ratio = np.maximum(original_cosine, _LEAST_COSINE) / np.maximum(cosine, _LEAST_COSINE)
+    ratio = np.maximum(original_cosine, _MIN_COSINE) / np.maximum(cosine, _MIN_COSINE)
     back = ratio if incidence_exponent == 1.0 else portable.power(ratio, incidence_exponent)
     solid = sweep.extra["primitive"][first] != _VOLUMES
     back = np.where(solid, back, 1.0)
@@ -166,6 +166,27 @@ def find_turn(sweep: Sweep) -> Array:
     if len(column) == 0:
         return np.zeros(0, np.float32)
     return np.asarray((column - column.min() + 0.5) / (column.max() - column.min() + 1.0), np.float32)
+
+
+def number_beams(channels: BeamChannels) -> Array:
+    """The number (b,) of each beam on its ring, from 0, in the order in which they are fired."""
+    order = _order_beams(channels)
+    ring = channels.laser[order]
+    first = np.flatnonzero(np.diff(ring, prepend=-1))
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))
+    return number
+
+
+def _order_beams(channels: BeamChannels) -> Array:
+    """The beams by ring, and of each ring as they are fired; sweeps often list them in one of both orders."""
+    ring = channels.laser
+    step = np.diff(channels.turn)
+    if not (step[ring[1:] == ring[:-1]] < 0).any() and not (ring[1:] < ring[:-1]).any():
+        return np.arange(len(ring))
+    if not (step < 0).any():
+        return np.argsort(ring.astype(np.uint16), kind="stable")  # of so small numbers it is no sort by comparing
+    return np.lexsort((channels.turn, ring))
 
 
 def find_classes(label: Array, labels: LabelSet) -> Array:

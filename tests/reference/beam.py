@@ -16,7 +16,7 @@ from resweep.pose import Array, Trajectory, transform
 from resweep.scenario import Actor
 from resweep.sensors import Firing, Receiver, Sensor, random_offsets, stencil, tangent_frame
 from resweep.sensors.stencil import ray_directions
-from resweep.simulate.reference.random import Purpose, normal, uniform, words
+from resweep.simulate.philox import Purpose, normal, uniform, words
 from resweep.simulate.scene import native_scene
 from resweep.sweep import BeamStatus
 from resweep.worlds import World

@@ -9,13 +9,13 @@ from scipy.special import ndtr
 
 from resweep.pose import Array
 
-_MOST, _COUNT = 5.0, 4001  # spreads that the tables reach to, and values they have
+_MAX_SPREAD, _COUNT = 5.0, 4001  # spreads that the tables reach to, and values they have
 
 
 @cache
 def _table() -> tuple[Array, Array]:
     """Values of a normal variable, and the share that lies below each."""
-    value = np.linspace(-_MOST, _MOST, _COUNT)
+    value = np.linspace(-_MAX_SPREAD, _MAX_SPREAD, _COUNT)
     share = np.round(ndtr(value), 12)
     share[0], share[-1] = 0.0, 1.0
     return value, share

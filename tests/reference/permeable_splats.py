@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from resweep.pose import Array
-from resweep.simulate.reference.volumes import CELL, GOLDEN, mix
 from resweep.worlds.layers.splats import Splats
+from tests.reference.permeable_volumes import CELL, GOLDEN, mix
 
 ELEMENT_M = 0.05  # rays of a pulse that meet a disc within this draw the same
 

@@ -12,8 +12,8 @@ from resweep.config import Spec
 from resweep.errors import SettingsError
 from resweep.pose import Array
 from resweep.sensors.spec import Receiver
-from resweep.simulate.realism.channels import CHANNELS, BeamChannels
-from resweep.simulate.realism.normal import find_normal
+from resweep.simulate.beam_channels import CHANNELS, BeamChannels
+from resweep.simulate.normal import find_normal
 
 _RANGE, _INCIDENCE = CHANNELS.index("range_m"), CHANNELS.index("incidence_deg")
 

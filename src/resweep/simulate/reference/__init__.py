@@ -1,1 +1,0 @@
-"""NumPy references of the native kernels, written to be read; the tests hold the kernels to them."""
