@@ -24,7 +24,7 @@ class Boxes:
     ``centre`` (k, 3) metres, ``size`` (k, 3) metres: length along the heading, width, height;
     ``yaw`` (k,) radians about z, counter-clockwise from x; ``name`` (k,) the class as its dataset spells
     it; ``track`` (k,) int64 the same for one object in all sweeps, -1 where unknown. ``label`` (k,) int64 is
-    the class as returns bear it (0: none), ``velocity`` (k, 3) metres a second in the world (NaN: unknown) and
+    the label id of their returns (0: none), ``velocity`` (k, 3) metres a second in the world (NaN: unknown) and
     ``n_points`` (k,) int64 the returns on the object (-1: not counted). ``known`` (k,) is the share of the object's
     surroundings from which its shape is known: 1 all around, about 0.5 for one that was recorded from one side and
     has no far side (NaN: unknown; see `resweep.scenario.coverage.known_share`).

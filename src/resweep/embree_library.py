@@ -1,4 +1,4 @@
-"""Finds the Embree library and opens it: the one place that knows where it comes from."""
+"""Finds the Embree library and opens it: the only module that knows where it comes from."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class LabelClass(Spec):
     ``group`` is that of C, 3.2 (None: unknown). ``moving`` things were in motion when they were recorded,
     ``movable`` ones stand but could move, ``thin`` ones are those of C, table 3. ``outlier`` returns are no
     part of the place. ``category`` is the common name by which classes of two vocabularies are matched (default: the
-    name of the class); ``also`` are further categories that the class holds, as a bicycle with its cyclist.
+    name of the class); ``also`` are more categories that the class holds, as a bicycle with its cyclist.
     """
 
     name: str
@@ -189,7 +189,7 @@ class LabelSet(Spec):
 
     @cached_property
     def movable(self) -> tuple[int, ...]:
-        """The ids of what stands but could move."""
+        """The ids of what is at rest but could move."""
         return self._ids("movable")
 
     @cached_property
@@ -209,7 +209,7 @@ class LabelSet(Spec):
 
     @property
     def unlabelled_id(self) -> int:
-        """The id that a return without a class bears."""
+        """The id of a return without a class."""
         return self.unlabelled[0] if self.unlabelled else 0
 
     @cached_property

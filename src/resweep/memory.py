@@ -11,8 +11,8 @@ from resweep.files.untrusted import total_memory
 
 GB = 10**9
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": GB, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
-_LEAST_SPARE = 32 * 10**6  # below it what is divided has no use
-_LEAST = 256 * 10**6  # an interpreter with the libraries takes about this much
+_MIN_SPARE = 32 * 10**6  # below it what is divided has no use
+_MIN_BYTES = 256 * 10**6  # an interpreter with the libraries takes about this much
 
 
 def parse_memory(text: str | int | None) -> int:
@@ -27,7 +27,7 @@ def parse_memory(text: str | int | None) -> int:
     if found is None:
         raise ResweepError(f"memory '{text}': expected a size such as 4GB or 512MiB")
     size = int(float(found[1]) * _UNITS[found[2] or ""])
-    if size < _LEAST:
+    if size < _MIN_BYTES:
         raise ResweepError(f"memory '{text}': is less than Resweep takes by itself; give at least 256MB")
     return size
 
@@ -52,12 +52,12 @@ def resident_memory() -> int:
 def spare_memory(memory: int, needed: int, what: str) -> int:
     """Bytes of ``memory`` that are left for what can be bounded, beside what is held and what ``what`` needs.
 
-    Raises if less than `_LEAST_SPARE` is left, with the bound that would do.
+    Raises if less than `_MIN_SPARE` is left, with the bound that would do.
     """
     held = resident_memory()
     spare = memory - held - needed
-    if spare < _LEAST_SPARE:
-        least = held + needed + _LEAST_SPARE
+    if spare < _MIN_SPARE:
+        least = held + needed + _MIN_SPARE
         raise ResweepError(
             f"memory of {format_memory(memory)} is too small: {what} takes {format_memory(needed)} beside the "
             f"{format_memory(held)} that are held already; give at least {format_memory(1.05 * least)}"

@@ -4,7 +4,7 @@ Numbers that are stored (in worlds, sweeps and logs), or that decide what is sto
 plain sums and products of arrays. NumPy's own versions of these functions do not do: BLAS and LAPACK add up in an order
 that depends on the processor and the number of threads, and sines, powers or logarithms of arrays come from other
 libraries where there is AVX-512. `np.argsort` without ``kind="stable"`` orders ties differently too. A test refuses all
-of them in the rooms where stored numbers are made.
+of them in the rooms that compute stored numbers.
 
 Functions of angles and powers are those of the C library; so are Python's in `math`, which is the way for one number.
 Arrays of float32 give float32, everything else float64.

@@ -121,7 +121,7 @@ class Trajectory:
         return _core.Motion(self.times, np.ascontiguousarray(self.poses))
 
     def __getstate__(self) -> dict[str, Array]:
-        """What is pickled and copied: the knots, without what is made of them."""
+        """What is pickled and copied: the knots, without what is derived from them."""
         return {"times": self.times, "poses": self.poses}
 
     def __len__(self) -> int:

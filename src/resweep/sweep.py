@@ -30,7 +30,7 @@ class BeamStatus(IntEnum):
     DROPPED = 4
     NO_RETURN = 5  # recorded without return, the reason unknown
     EMPTY_AS_RECORDED = 6  # nothing hit, and recorded beams crossed all that it crossed
-    UNKNOWN = 7  # nothing hit, but it left the space that recorded beams crossed before its range ended
+    UNKNOWN = 7  # hit nothing, but left the space that recorded beams crossed before its range ended
     DROPPED_BY_MODEL = 8  # returned in simulation, but a learned model dropped it
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from resweep.errors import ResweepError
 from resweep.pose import Array
 
-_MOST_CELLS = 2**62
+_MAX_CELLS = 2**62
 _FEW_KEYS = 1 << 16
 
 
@@ -84,7 +84,7 @@ def pack_cells(cell: Sequence[Array], extent: Sequence[int]) -> Array:
 
     The last axis runs fastest. `numpy.unravel_index` turns a place back into a cell.
     """
-    if math.prod(extent) >= _MOST_CELLS:
+    if math.prod(extent) >= _MAX_CELLS:
         size = " x ".join(f"{length:,}" for length in extent)
         raise ResweepError(f"voxels: a grid of {size} is too large to be numbered; give larger voxels")
     key: Array = np.zeros(len(cell[0]), np.int64)

@@ -128,7 +128,7 @@ def test_failed_write_leaves_the_old_file(sweep: Sweep, tmp_path: Path, monkeypa
         path.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("resweep.io.sweeps.format_of", lambda path: type(entry)("pcd", "", (".pcd",), write=fails))
+    monkeypatch.setattr("resweep.io.sweeps.find_format", lambda path: type(entry)("pcd", "", (".pcd",), write=fails))
     with pytest.raises(ResweepError, match="No space left"):
         write_sweep(sweep, path)
     assert path.read_bytes() == before

@@ -77,7 +77,7 @@ def test_a_server_without_encryption_must_be_meant(bucket: str, monkeypatch: pyt
 def test_missing_things_and_wrong_urls(bucket: str) -> None:
     with pytest.raises(ResweepError, match=f"{bucket}/no.world: no such world"):
         rs.load_world(f"{bucket}/no.world")
-    with pytest.raises(ResweepError, match=f"{bucket}/no: no such file or folder"):
+    with pytest.raises(ResweepError, match=f"{bucket}/no: no such file or folder; check the path"):
         rs.open_log(f"{bucket}/no")
     with pytest.raises(ResweepError, match=f"{bucket}/no.pcd: no such file"):
         rs.load_sweep(f"{bucket}/no.pcd")

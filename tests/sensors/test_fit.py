@@ -139,7 +139,7 @@ def test_the_command_fits_writes_and_draws(tmp_path: Path, street: Simulator) ->
     [
         (["velodyne-vlp-16", "--fit", "log"], "no NAME"),
         (["--fit", "log", "-o", "my.png"], "give -o NAME.yaml"),
-        (["--fit", "absent"], "absent: no such file or folder"),
+        (["--fit", "absent"], "absent: no such file or folder; check the path"),
     ],
 )
 def test_mistakes_are_one_line(arguments: list[str], message: str) -> None:

@@ -1,4 +1,4 @@
-"""Outputs that appear whole or not at all: written beside their place, then put there in one step.
+"""Outputs that appear whole or not at all: written beside their final path, then moved there in one step.
 
 A folder takes the place of an old one by an exchange of the two names. Where the file system cannot exchange, the old
 folder is renamed away first; a process killed between the two steps leaves the new one, whole, in a hidden folder, and
@@ -30,13 +30,13 @@ _PATIENCE_S = 2.0  # for a living process between its two renames
 def lock_local(path: Path, check: Check | None = None) -> Iterator[None]:
     """Hold the lock of an output, so that no other process writes it; an error at once if another does.
 
-    What a killed process left halfway is put right: see `recover_local`. A hold within a hold is allowed. ``check`` is
-    called before anything takes the place of the output; if it raises, the old output stays.
+    What a killed process left unfinished is repaired: see `recover_local`. A hold within a hold is allowed. ``check``
+    is called before anything takes the place of the output; if it raises, the old output stays.
     """
     target = locate(path)
     with hold_lock(target, path, check) as new:
         if new:
-            _put_right(target, path)
+            _repair(target, path)
         yield
 
 
@@ -61,8 +61,8 @@ def recover_local(path: Path) -> None:
 def atomic_file(path: Path) -> Iterator[Path]:
     """Give a temporary path of the same name; on success it, and files beside it, move into place.
 
-    On any error the temporary files go and an old file at ``path`` stays as it was. Of several files each is replaced
-    whole, the named one last.
+    On any error the temporary files are removed and an old file at ``path`` stays as it was. Of several files each is
+    replaced whole, the named one last.
     """
     if path.is_dir():
         raise ResweepError(f"{path}: is a folder; give the name of a file")
@@ -81,7 +81,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     """Give a temporary folder that on success takes the place of ``path``, old contents included.
 
     A link is followed: the folder that it leads to is replaced. Whether an old folder may be replaced is for the
-    caller to have checked. On any error, and if interrupted, the temporary folder goes and the old one stays.
+    caller to have checked. On any error, and if interrupted, the temporary folder is removed and the old one stays.
     """
     target = locate(path)
     with explain_errors(path), lock_local(path), _temporary_folder(target) as folder:
@@ -143,7 +143,7 @@ def _find_interrupted(target: Path) -> Path | None:
     return next((part for part in _list_parts(target) if (part / NEW).is_dir() and (part / OLD).is_dir()), None)
 
 
-def _put_right(target: Path, named: Path) -> None:
+def _repair(target: Path, named: Path) -> None:
     """What killed processes left of ``target``, of which the lock is held: finish the last step, remove the rest."""
     if not os.path.lexists(target) and (part := _find_interrupted(target)) is not None:
         os.rename(part / NEW, target)

@@ -1,4 +1,4 @@
-"""What the system does for whole outputs: data made to reach the disk, and two names exchanged in one step."""
+"""What the system does for whole outputs: data synced to the disk, and two names exchanged in one step."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def _remove_dead(file: Path, named: Path) -> None:
             f"{named}: {describe_holder(holder)}; wait for it or choose another name (its file system has no locks: if "
             f"that process runs no more, remove {file})"
         )
-    # Several may come here at once: only the file that was read goes, and one that another has just made comes back.
+    # Several may come here at once: only the file that was read goes, and one that another has just created comes back.
     aside = file.with_name(f"{file.name}.{os.getpid()}")
     try:
         os.rename(file, aside)

@@ -34,8 +34,8 @@ _guard = threading.Lock()
 def hold_lock(target: Path, named: Path, check: Check | None = None) -> Iterator[bool]:
     """Hold the lock of the output ``target``; an error that names ``named`` at once if another process does.
 
-    Gives whether the lock is new: false within an outer hold of the same thread. Folders that are missing are made, and
-    those that stay empty go in the end. `run_check` runs ``check`` while the lock is held.
+    Gives whether the lock is new: false within an outer hold of the same thread. Missing folders are created, and
+    those that stay empty are removed. `run_check` runs ``check`` while the lock is held.
     """
     me = threading.get_ident()
     with _guard:
@@ -108,7 +108,7 @@ def _lock(place: Path, named: Path) -> tuple[Path, int | None]:
             os.close(descriptor)
             raise
         os.close(descriptor)  # its last holder has just removed that file: once more with a new one
-    with suppress(OSError):  # on a full disk the lock holds all the same, it only does not say whose it is
+    with suppress(OSError):  # on a full disk the lock holds too, but does not say whose it is
         os.ftruncate(descriptor, 0)
         os.lseek(descriptor, 0, os.SEEK_SET)
         os.write(descriptor, json.dumps(describe_this_process()).encode())

@@ -117,12 +117,12 @@ class Inputs:
 
 
 def hash_text(*words: object) -> str:
-    """The SHA-256 of some words, as hexadecimal digits."""
+    """The SHA-256 of some texts, as hexadecimal digits."""
     return hashlib.sha256("\n".join(map(str, words)).encode()).hexdigest()
 
 
 def describe_files(paths: Iterable[Path]) -> Iterator[str]:
-    """A line for each file at or below ``paths``: its place, size and time of change."""
+    """A line for each file at or below ``paths``: its path, size and time of change."""
     for path in paths:
         for file in _list_files(path):
             state = file.stat()

@@ -1,4 +1,4 @@
-"""Files from strangers: what they say is checked before it is followed, and sizes before memory is taken."""
+"""Untrusted files: contents are checked before they are used, sizes before memory is reserved."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def locate(path: Path) -> Path:
 
 
 def write_file(path: Path, data: bytes | NDArray[Any], *, sparse: bool = False) -> None:
-    """Write bytes to a file, which appears whole or not at all; folders that are missing are made.
+    """Write bytes to a file, which appears whole or not at all; missing folders are created.
 
     The part that a killed process leaves has a fixed name, and the next call writes over it: work that resumes leaves
     nothing behind. With ``sparse`` blocks of zeros take no space on disks that can leave them out; the file reads the

@@ -1,4 +1,4 @@
-"""What a file format is to Resweep: one entry in the table, made at the foot of its module."""
+"""What a file format is to Resweep: one entry in the table, at the foot of its module."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def read_as(entry: Format, path: Path, **options: Any) -> Sweep:
     if not path.is_file():
         if path.is_dir():
             raise InputError(f"{path}: is a folder; use open_log")
-        raise SweepError(f"{path}: no such file", FaultKind.MISSING)
+        raise SweepError(f"{path}: no such file; check the path", FaultKind.MISSING)
     with explain_errors(entry, path):
         return entry.read(path, **options)
 

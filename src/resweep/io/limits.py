@@ -30,16 +30,17 @@ _NPY_HEADERS: dict[tuple[int, int], Any] = {
 }
 
 
-def expansion_limit(size: int) -> int:
+def compute_expansion_limit(size: int) -> int:
     """The bytes that ``size`` bytes of compressed data may expand to."""
     return max(_FREE_BYTES, _MAX_EXPANSION * size)
 
 
 def check_expansion(size: int, compressed: int, where: str) -> None:
     """Raise if ``size`` bytes are more than ``compressed`` ones may expand to."""
-    if size > expansion_limit(compressed):
+    limit = compute_expansion_limit(compressed)
+    if size > limit:
         raise SweepError(
-            f"{where}: {compressed} bytes expand to {size} or more, {expansion_limit(compressed)} at most are read; "
+            f"{where}: {compressed} bytes expand to {size} or more, {limit} at most are read; "
             "it is damaged or made to fill the memory",
             FaultKind.UNREADABLE,
         )
@@ -50,7 +51,7 @@ def decompress_within(make: Callable[[], Any], data: bytes, where: str) -> bytes
 
     ``make`` gives a decompressor of one part, with the methods of those in Python's own modules.
     """
-    limit, found, rest = expansion_limit(len(data)), bytearray(), bytes(data)
+    limit, found, rest = compute_expansion_limit(len(data)), bytearray(), bytes(data)
     while rest:
         part = make()
         found += part.decompress(rest, limit + 1 - len(found))

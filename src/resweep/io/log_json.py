@@ -1,4 +1,4 @@
-"""log.json: the layout of a written log, what is known of it, and what made it."""
+"""log.json: the layout of a written log, its facts, and the versions and settings that wrote it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FILE = "log.json"
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a log beside its sweeps, as log.json and .sweep files keep it.
+    """What is known of a log besides its sweeps, as log.json and .sweep files keep it.
 
     ``labels`` is None where an older file does not say; the other fields are those of `Log`.
     """
@@ -117,7 +117,7 @@ class Facts:
             empty_beams=self.empty_beams if keeps_beams else log.empty_beams,
             crs=self.crs or log.crs,
             cloud=log.cloud if self.cloud == "no" else self.cloud,
-            # A reader that knows its format's unit knows what the writer made of it.
+            # A reader that knows its format's unit knows how the writer scaled it.
             intensity_scale=self.intensity_scale if log.intensity_scale is None else log.intensity_scale,
             map_filter=self.map_filter,
         )
@@ -175,7 +175,7 @@ def read_record(folder: Path) -> LogRecord | None:
         _take({"meta": {}, **data}, "meta", dict, str(file)),
     )
     facts = Facts.from_dict(data, str(file)) if version > 1 else _read_first_facts(data, meta, str(file))
-    # Where its input lay says nothing of this log, and may name any place on the disk.
+    # The paths of its input are no facts of this log, and may name any place on the disk.
     return LogRecord(layout, sweeps, name, facts, {key: value for key, value in meta.items() if key != "paths"})
 
 

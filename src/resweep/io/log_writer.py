@@ -19,8 +19,8 @@ from resweep.io.folders import sweep_files
 from resweep.io.folders.pending import OnSweep, Pending
 from resweep.io.format import Format, check_frame, check_options, list_options
 from resweep.io.log_json import FILE, read_record, write_record
-from resweep.io.recorded_log import known_log
-from resweep.io.registry import FORMATS, format_named
+from resweep.io.recorded_log import recognise_log
+from resweep.io.registry import FORMATS, get_format
 from resweep.log import Log
 from resweep.pose import Trajectory
 from resweep.remote import discard_stage, find_path, is_remote, is_unfinished, lock_output, publish, stage
@@ -42,7 +42,7 @@ def write_log(
     made_from: Mapping[str, str] | None = None,
     **options: Any,
 ) -> None:
-    """Write a log as a folder: sweeps, poses, and ``log.json`` with what is known of it and what made it.
+    """Write a log as a folder: sweeps, poses, and ``log.json`` with its facts, versions and settings.
 
     ``format`` is a name of `FORMATS`; ``frame`` and ``options`` are as in `write_sweep`. The folder appears
     once it is whole. One that exists and holds anything is an error; with ``overwrite`` a log there is
@@ -66,7 +66,7 @@ def write_log(
     """
     path = find_path(path)
     path = path if is_remote(path) else Path(os.path.abspath(path))
-    entry = format_named(format)
+    entry = get_format(format)
     if entry.elsewhere:
         raise ResweepError(f"format '{format}': no folder of sweeps; it is written by {entry.elsewhere}")
     if entry.write_log is None and entry.write is None:
@@ -144,5 +144,5 @@ def _check_target(path: Path, overwrite: bool) -> None:
         return
     if not overwrite:
         raise OutputError(f"{path}: exists and is not empty; choose another name or overwrite it (overwrite=True)")
-    if read_record(path) is None and known_log(path) is None:
+    if read_record(path) is None and recognise_log(path) is None:
         raise OutputError(f"{path}: is no log, so it is not overwritten; choose another name or empty it first")

@@ -230,7 +230,7 @@ def _from_csv(path: Path, lines: list[tuple[int, str]]) -> tuple[Array, Array]:
         raise InputError(f"{path}, line {number}: no time column; the header needs t, x, y, z and a rotation")
     columns = dict(zip(names, _parse_numbers(path, lines[1:], len(names), "the header", ",").T, strict=True))
     if not len(lines) > 1:
-        raise InputError(f"{path}: a header but no pose")
+        raise InputError(f"{path}: a header but no pose; give a file with at least one row")
     times = next(columns[name] for name in names if name in _TIME_NAMES)
     missing = [axis for axis in "xyz" if axis not in columns]
     if missing:

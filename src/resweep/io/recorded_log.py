@@ -19,7 +19,7 @@ from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.folders import sweep_files
 from resweep.io.format import Format, check_options, explain_errors, find_crs, is_placed, peek_as, read_as
 from resweep.io.log_json import LogRecord, read_record
-from resweep.io.registry import FORMATS, format_named, format_of, sweep_suffixes
+from resweep.io.registry import FORMATS, find_format, get_format, list_sweep_suffixes
 from resweep.io.source import with_source
 from resweep.log import Fault, Log
 from resweep.remote import find_path, recover_output
@@ -40,7 +40,7 @@ class LogSource:
     options: tuple[tuple[str, Any], ...] = ()
 
     def open(self) -> Log:
-        """The log, opened anew; what its reader warns of was said when it was first opened."""
+        """The log, opened anew; its reader gave its warnings when the log was first opened."""
         if "://" not in self.path and not os.path.exists(self.path):
             raise InputError(f"{self.path}: is not there for a worker; all workers must see the same files")
         recover_output(path := find_path(self.path))
@@ -61,7 +61,7 @@ def find_part(path: Path) -> tuple[Path, dict[str, str]]:
     for entry in FORMATS.values():
         if entry.find_part is not None and (found := entry.find_part(path)) is not None:
             return found
-    raise InputError(f"{path}: no such file or folder")
+    raise InputError(f"{path}: no such file or folder; check the path")
 
 
 def _open(source: LogSource, path: Path) -> Log:
@@ -70,10 +70,10 @@ def _open(source: LogSource, path: Path) -> Log:
     if format is None and asks_for_tiles(path, options):
         format = "tiles"
     if path.is_file() and _is_sweep(path, format):
-        return _open_file(format_named(format) if format else format_of(path), path, empty_beams, options)
+        return _open_file(get_format(format) if format else find_format(path), path, empty_beams, options)
     record = read_record(path) if path.is_dir() else None
     absent: list[Fault] = []
-    entry = format_named(format) if format else _guess(path, record, absent if keep_going else None)
+    entry = get_format(format) if format else _guess(path, record, absent if keep_going else None)
     reader = entry.open_log or entry.read
     if reader is not None:
         check_options(reader, options, f"reading {entry.title}")
@@ -98,8 +98,8 @@ def _open(source: LogSource, path: Path) -> Log:
 def _is_sweep(path: Path, format: str | None) -> bool:
     """Whether a file is opened as one sweep: as its suffix says, or in a ``format`` that has no logs."""
     if format is None:
-        return known_log(path) is None
-    entry = format_named(format)
+        return recognise_log(path) is None
+    entry = get_format(format)
     return entry.read is not None and entry.open_log is None
 
 
@@ -136,7 +136,7 @@ def _apply_record(log: Log, record: LogRecord, entry: Format) -> Log:
 
 
 def _find_rings(log: Log, sensor: Sensor) -> Log:
-    """``log`` with the rings of ``sensor`` on sweeps that carry none: KITTI's layouts have no place for them."""
+    """``log`` with the rings of ``sensor`` on sweeps that carry none: KITTI's layouts cannot hold them."""
     motion = log.trajectory.extended(sensor.sweep_period_s) if log.poses_known and len(log) > 1 else None
     return log.map(lambda sweep: assign_rings(sweep, sensor, motion), "find the rings of the sensor")
 
@@ -162,7 +162,7 @@ def _explain_reading(entry: Format, path: Path, log: Log) -> Log:
     return log.guard(explain, "explain errors")
 
 
-def known_log(path: Path) -> Format | None:
+def recognise_log(path: Path) -> Format | None:
     return next((entry for entry in FORMATS.values() if entry.recognises and entry.recognises(path)), None)
 
 
@@ -172,11 +172,11 @@ def _guess(path: Path, record: LogRecord | None, others: list[Fault] | None = No
         if record.layout not in FORMATS:
             raise InputError(f"{path / 'log.json'}: layout '{record.layout}': {nearest_names(record.layout, FORMATS)}")
         return FORMATS[record.layout]
-    known = known_log(path)
+    known = recognise_log(path)
     if known is not None:
         return known
-    suffixes = sweep_suffixes()
-    formats = {file: format_of(file).name for file in sweep_files.list_sweep_files(path, suffixes)}
+    suffixes = list_sweep_suffixes()
+    formats = {file: find_format(file).name for file in sweep_files.list_sweep_files(path, suffixes)}
     found = Counter(formats.values())
     if len(found) == 1 or (found and others is not None):
         ((name, count), *_) = found.most_common(1)

@@ -41,22 +41,22 @@ _ALL = (
 FORMATS: dict[str, Format] = {entry.name: entry for entry in _ALL}
 
 
-def format_named(name: str) -> Format:
+def get_format(name: str) -> Format:
     """The format of that name."""
     if name not in FORMATS:
         raise ResweepError(f"format '{name}': {nearest_names(name, FORMATS)}")
     return FORMATS[name]
 
 
-def format_of(path: Path) -> Format:
-    """The single-sweep format that the suffix of ``path`` stands for."""
-    suffixes = sweep_suffixes()
+def find_format(path: Path) -> Format:
+    """The single-sweep format of the suffix of ``path``."""
+    suffixes = list_sweep_suffixes()
     known = [suffix for suffix in suffixes if path.name.lower().endswith(suffix)]
     if not known:
         raise InputError(f"{path}: {explain_suffix(path, suffixes)}")
     return suffixes[max(known, key=len)]
 
 
-def sweep_suffixes() -> dict[str, Format]:
+def list_sweep_suffixes() -> dict[str, Format]:
     """Every suffix a sweep can be read from, with its format."""
     return {suffix: entry for entry in FORMATS.values() if entry.read for suffix in entry.suffixes}

@@ -7,7 +7,7 @@ from typing import Any
 
 from resweep.errors import ResweepError
 from resweep.io.format import check_frame, check_options, list_options, read_as
-from resweep.io.registry import FORMATS, format_of, sweep_suffixes
+from resweep.io.registry import FORMATS, find_format, list_sweep_suffixes
 from resweep.remote import find_path, recover_output, write_output
 from resweep.sweep import Sweep
 
@@ -22,7 +22,7 @@ def load_sweep(path: str | Path, **options: Any) -> Sweep:
     """
     path = find_path(path)
     recover_output(path)
-    entry = format_of(path)
+    entry = find_format(path)
     return read_as(entry, path, **options)
 
 
@@ -36,11 +36,11 @@ def write_sweep(sweep: Sweep, path: str | Path, frame: str | None = None, **opti
     Example: ``rs.write_sweep(sweep, "sweep.laz", frame="world")``
     """
     path = find_path(path)
-    entry = format_of(path)
+    entry = find_format(path)
     if entry.write is None:
         if entry.elsewhere:
             raise ResweepError(f"{path}: {entry.title} is written by {entry.elsewhere}")
-        writable = [suffix for suffix, other in sweep_suffixes().items() if other.write]
+        writable = [suffix for suffix, other in list_sweep_suffixes().items() if other.write]
         raise ResweepError(f"{path}: {entry.title} can only be read; write one of {', '.join(writable)}")
     check_options(entry.write, options, f"writing {entry.title}")
     with write_output(path) as temporary:

@@ -65,7 +65,7 @@ class Work:
         self.note = note or (f"{self.done}/{self.total}" if self.total is not None else str(self.done))
 
     def describe(self) -> str:
-        """How far it has come, how fast it goes, and the time that is left."""
+        """Steps done, steps a second, and the time that is left."""
         if not self.done:
             return f"{format_seconds(self.seconds)} so far" if self.seconds > PATIENCE_S + 1 else ""
         left = ""
@@ -79,12 +79,12 @@ class Work:
         return self.done / max(self.seconds, 1e-9)
 
     def describe_pace(self) -> str:
-        """How far it has come, and how fast it goes."""
+        """Steps done, and steps a second."""
         return self.note if "/s" in self.note else f"{self.note}, {self.pace:.3g}/s"
 
 
 def format_seconds(seconds: float) -> str:
-    """A time for people: ``36 s``, ``12 min``, ``1 h 20 min``."""
+    """A duration as text: ``36 s``, ``12 min``, ``1 h 20 min``."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -95,7 +95,7 @@ def format_seconds(seconds: float) -> str:
 
 
 class Display(Progress, Protocol):
-    """Progress that people see; while one is open, no other is."""
+    """Progress that is displayed; while one is open, no other is."""
 
     def __enter__(self) -> Progress:
         DisplayState.open.append(self)

@@ -247,7 +247,7 @@ class Bucket:
             raise error if isinstance(error, ResweepError) else self._describe(key, error) from error
 
     def _describe(self, key: str, error: Exception) -> ResweepError:
-        """What the store said, as one line that says what to do."""
+        """The error of the store in one line, with what to do."""
         text = str(error)
         code = (re.search(r"<Code>(\w+)</Code>", text) or re.search(r"status code: (\d+ \w+)", text) or [None, ""])[1]
         named = re.sub(r"(^|/)\.([^/]+)\.lock$", r"\1\2", key)  # a lease is asked for first; users know its output

@@ -39,7 +39,7 @@ def stage(path: Path) -> Path:
 
 @contextmanager
 def stage_folder(path: RemotePath) -> Iterator[Path]:
-    """Give an empty local folder for what is to be uploaded to ``path``; it goes in the end.
+    """Give an empty local folder for what is to be uploaded to ``path``; it is removed at the end.
 
     One that a killed process left is emptied. The lock of ``path`` must be held.
     """

@@ -47,7 +47,7 @@ def find_sensor(name: str) -> Sensor | None:
     return load_sensor(name) if name in sensor_names() else None
 
 
-def beam_slope(name: str) -> float:
+def find_beam_slope(name: str) -> float:
     """Width at 1 m, in metres, of the beam of a catalog sensor; 0 if the catalog has none of that name."""
     if name not in sensor_names():
         return 0.0

@@ -19,7 +19,7 @@ Spot = Literal["circular", "rectangular", "elliptical"]
 Mode = Literal["first", "last", "strongest", "strongest-and-last", "multiple"]
 
 _MAX_DIVERGENCE_RAD = 0.1  # above it the figure is in another unit: the widest of the catalog has 0.013
-_LEAST_COSINE = 0.1  # beyond 84 degrees of incidence, noise grows no more
+_MIN_COSINE = 0.1  # beyond 84 degrees of incidence, noise grows no more
 _RETURNS_OF_MODE = {"strongest-and-last": 2, "multiple": 4}
 
 
@@ -125,7 +125,7 @@ class Receiver(Spec):
         sigma = self.range_noise_sigma_m + self.range_noise_per_m * np.asarray(range_m, np.float64)
         if cosine is None:
             return sigma
-        steep = np.clip(np.asarray(cosine, np.float64), _LEAST_COSINE, 1.0)
+        steep = np.clip(np.asarray(cosine, np.float64), _MIN_COSINE, 1.0)
         return np.asarray(sigma + self.range_noise_per_tan_m * np.sqrt(1.0 - steep**2) / steep)
 
 

@@ -31,7 +31,7 @@ def stencil(beam: Beam) -> tuple[Array, Array]:
       prints it: the circle has 0.35 of the radius of the spot, whose edge is at tan(γ/2).
     - elliptical: the same with the circle stretched to the horizontal and vertical divergence.
     - rectangular: the midpoints of the 3 x 3 equal cells of the spot, at 0 and ±2/3 of its
-      half-width tan(γ/2), so that each ray stands for one ninth of the light.
+      half-width tan(γ/2), so that each ray carries one ninth of the light.
     """
     if beam.rays == "random":
         raise ResweepError("beam.rays: random rays have no fixed stencil; draw them with random_offsets")

@@ -18,7 +18,7 @@ from resweep.pose import Array, Trajectory, transform
 from resweep.scenario import Actor
 from resweep.scenario.actors import common_labels
 from resweep.sensors import Sensor
-from resweep.sensors.catalog import beam_slope as catalog_beam_slope
+from resweep.sensors.catalog import find_beam_slope
 from resweep.sensors.infer.drive import Preparation
 from resweep.simulate.align import Surfaces
 from resweep.simulate.empty_sweep_warning import EmptySweepWarning
@@ -197,7 +197,7 @@ class Retracer:
         place = sweep.pose.copy()
         place[:3, 3] -= self.world.origin
         how = self.prediction
-        slope = catalog_beam_slope(recorded.sensor) if self.beam_slope is None else self.beam_slope
+        slope = find_beam_slope(recorded.sensor) if self.beam_slope is None else self.beam_slope
         origins = transform(place, start.astype(np.float64))
         around = np.array([origins.min(axis=0), origins.max(axis=0)]) if len(origins) else place[None, :3, 3]
         with self.tracer.covering(around + self.world.origin) as scene:

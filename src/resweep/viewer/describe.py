@@ -65,10 +65,10 @@ def _find_describer(path: Path) -> Callable[..., dict[str, Any]]:
 def _describe_file(path: Path, labels: str | None, cloud: Mapping[str, Any]) -> dict[str, Any]:
     from resweep.io import open_log
     from resweep.io.files.las_crs import name_crs
-    from resweep.io.registry import format_of
+    from resweep.io.registry import find_format
 
     log = open_log(path, empty_beams=False, labels=labels, **cloud)
-    facts = {"kind": f"sweep ({format_of(path).title})", **_describe_sweep(log[0], log.labels)}
+    facts = {"kind": f"sweep ({find_format(path).title})", **_describe_sweep(log[0], log.labels)}
     if log.crs:
         facts["coordinate system"] = name_crs(log.crs)
     return facts if log.sensor_position_known else {**facts, "sensor": SENSOR_UNKNOWN}

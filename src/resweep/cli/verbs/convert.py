@@ -102,7 +102,7 @@ def convert(
     from resweep.cli.shared.label_options import map_log_labels, print_lost_labels
     from resweep.cli.shared.progress import Tally
     from resweep.io import write_log, write_sweep
-    from resweep.io.registry import format_of, sweep_suffixes
+    from resweep.io.registry import find_format, list_sweep_suffixes
     from resweep.labels import load_labels
     from resweep.progress import SilentProgress
 
@@ -138,13 +138,13 @@ def convert(
         report_skipped(source, log)
         print_outputs([("cloud", target)], as_json, points=count)
         return
-    as_file = target.suffix.lower() in sweep_suffixes() and not target.is_dir()
-    if as_file and len(log) == 1 and format in (None, format_of(target).name):
+    as_file = target.suffix.lower() in list_sweep_suffixes() and not target.is_dir()
+    if as_file and len(log) == 1 and format in (None, find_format(target).name):
         if target.exists() and not overwrite:
             raise OutputError(f"{target}: exists; choose another name or give --overwrite")
-        kept = {} if format_of(target).facts is None else {"part_of": log}
+        kept = {} if find_format(target).facts is None else {"part_of": log}
         write_sweep(log[0], target, frame=frame, **kept, **written)
-        typer.echo(f"{target}: 1 sweep as {format_of(target).title}")
+        typer.echo(f"{target}: 1 sweep as {find_format(target).title}")
         print_lost_labels(found, log, seen)
         print_outputs([("sweep", target)], as_json, sweeps=1)
         return
@@ -154,7 +154,7 @@ def convert(
             f"or a name that ends in {SUFFIX} for one cloud"
         )
     if format is None and source.is_file():
-        format_of(target)  # a file asks for a file: say which suffixes there are
+        find_format(target)  # a file asks for a file: say which suffixes there are
     if format is None:
         raise ResweepError(f"{target}: give --format for the log's sweeps, one of {', '.join(sorted(_writable()))}")
     tally = Tally(SilentProgress())

@@ -19,10 +19,10 @@ from resweep.dataset.layouts.run_files import RunFacts, read_objects
 from resweep.files import write_file
 from resweep.io.datasets.nuscenes.annotations import find_unnamed
 from resweep.io.datasets.nuscenes.classes import LABELS, warn_unnamed
-from resweep.io.datasets.nuscenes.ground_mask import GroundMask, map_file
+from resweep.io.datasets.nuscenes.ground_mask import GroundMask, name_map_file
 from resweep.io.datasets.nuscenes.nuscenes_scene import NuScenesFrame, NuScenesScene
 from resweep.io.datasets.nuscenes.nuscenes_writer import pack_scan
-from resweep.io.datasets.nuscenes.returns_cameras import CAMERAS, picture_file
+from resweep.io.datasets.nuscenes.returns_cameras import CAMERAS, name_picture_file
 from resweep.io.datasets.nuscenes.scene_tables import SceneTables, join_tables, make_tables, write_tables
 from resweep.io.files import kitti_bin
 from resweep.label_mapping import map_labels
@@ -42,7 +42,7 @@ def write_sweep(folder: Path, at: int, sweep: Sweep, found: Annotations, run: Ru
     time = float(run.times[at])
     for camera in CAMERAS:
         picture = camera.draw(scan[:, :3], scan[:, 3] / np.float32(_INTENSITY_SCALE))
-        write_file(root / picture_file(scene, camera, time), picture)
+        write_file(root / name_picture_file(scene, camera, time), picture)
     write_file(root / scene.scan_file(time), scan)
 
 
@@ -60,7 +60,7 @@ def write_run(folder: Path, run: RunFacts) -> None:
             seen.update(np.unique(label).tolist())
         warn_unnamed(f"dataset '{run.dataset}'", "labels", mapping.lost_names(np.array(sorted(seen), np.int64)))
     warn_unnamed(f"dataset '{run.dataset}'", "boxes", find_unnamed(frames, run.labels))
-    write_file(root / map_file(scene.logfile), mask.encode())
+    write_file(root / name_map_file(scene.logfile), mask.encode())
     write_file(folder / _TABLES, (json.dumps(make_tables(scene, frames)) + "\n").encode())
 
 

@@ -37,11 +37,11 @@ class Box:
             raise ResweepError(f"bounds: the lower corner comes first (x0, y0, x1, y1, z0, z1), got {tuple(values)}")
         return cls(np.array([x0, y0, z0]), np.array([x1, y1, z1]))
 
-    def meets(self, low: Array, high: Array) -> bool:
+    def intersects(self, low: Array, high: Array) -> bool:
         """Whether another box shares a point with this one."""
         return bool((self.low <= high).all() and (low <= self.high).all())
 
-    def holds(self, low: Array, high: Array) -> bool:
+    def contains(self, low: Array, high: Array) -> bool:
         """Whether another box lies inside this one."""
         return bool((self.low <= low).all() and (high <= self.high).all())
 

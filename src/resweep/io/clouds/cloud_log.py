@@ -11,7 +11,15 @@ import numpy as np
 from resweep.config import validate
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError
 from resweep.io.clouds.box import Box, check_resolution
-from resweep.io.clouds.tile import SurveyTile, TilePiece, cut_pieces, places, read_facts, read_points, read_tile
+from resweep.io.clouds.tile import (
+    SurveyTile,
+    TilePiece,
+    cut_pieces,
+    read_facts,
+    read_points,
+    read_tile,
+    stack_coordinates,
+)
 from resweep.io.files.las import FULL_SCALE, check_scale, columns_from_points
 from resweep.io.files.las_crs import check_metres, name_crs, same_crs
 from resweep.io.folders.pose_files import ASSUMED_RATE_HZ
@@ -161,12 +169,12 @@ def _read_labels(tile: SurveyTile) -> LabelSet:
 
 
 def _read_piece(piece: TilePiece, box: Box, pose: Array, time: float, scale: float, most: int, drop_nan: bool) -> Sweep:
-    whole = box.holds(piece.tile.low, piece.tile.high)
+    whole = box.contains(piece.tile.low, piece.tile.high)
     parts = []
     for points in read_points(piece, most):
         columns = columns_from_points(points, scale)
         if not whole:
-            keep = box.inside(places(points))
+            keep = box.inside(stack_coordinates(points))
             columns = {name: values[keep] for name, values in columns.items()}
         parts.append(columns)
     # A column that says nothing is left out of some parts; there it is zero.

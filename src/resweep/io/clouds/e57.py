@@ -84,7 +84,7 @@ def _open(path: Path) -> Iterator[Any]:
         ) from error
     try:
         if not file.scan_count:
-            raise InputError(f"{path}: holds no scan")
+            raise InputError(f"{path}: holds no scan; fetch or export it again")
         yield file
     finally:
         file.close()

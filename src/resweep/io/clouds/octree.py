@@ -22,7 +22,7 @@ from resweep.pose import Array
 _HEADER_BYTES, _VLR_BYTES, _INFO_BYTES, _ENTRY_BYTES = 375, 54, 160, 32
 _DEEPEST = 31  # keys are int32
 _PAGE = -1  # in place of the number of points of an entry
-_MOST_NODES = 10_000_000
+_MAX_NODES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _walk(file: BinaryIO, root_at: int, root_size: int, size: int) -> Iterator[N
     keys: set[tuple[int, ...]] = set()
     while pages:
         at, length = pages.pop()
-        if length <= 0 or length % _ENTRY_BYTES or at + length > size or len(keys) > _MOST_NODES:
+        if length <= 0 or length % _ENTRY_BYTES or at + length > size or len(keys) > _MAX_NODES:
             raise LasDamageError("its hierarchy is cut off")
         file.seek(at)
         for level, x, y, z, offset, bytes_, points in struct.iter_unpack("<4iQii", file.read(length)):

@@ -20,7 +20,7 @@ from resweep.io.files.las_crs import read_crs
 from resweep.io.files.las_layout import check_layout
 from resweep.pose import Array
 
-FACTS = ("resweep", 2)  # the record of what LAS has no place for, in files of ours
+FACTS = ("resweep", 2)  # in our own files: the record of what LAS has no field for
 _SLACK = 1.0  # steps of the coordinates by which a header may round its bounds
 
 
@@ -91,7 +91,7 @@ def _read_facts(records: list[Any]) -> Mapping[str, Any] | None:
 
 def cut_pieces(tile: SurveyTile, box: Box, resolution: float | None, most: int) -> list[TilePiece]:
     """The pieces of a tile that have points in the box, of up to ``most`` points there each."""
-    if not tile.points or not box.meets(tile.low, tile.high):
+    if not tile.points or not box.intersects(tile.low, tile.high):
         return []
     if tile.octree is not None:
         return _group_nodes(tile, tile.octree, box, resolution, most)
@@ -99,7 +99,7 @@ def cut_pieces(tile: SurveyTile, box: Box, resolution: float | None, most: int) 
         raise InputError(
             f"{tile.path}: has no levels of detail, so no resolution can be chosen; only COPC files have them"
         )
-    if box.holds(tile.low, tile.high):
+    if box.contains(tile.low, tile.high):
         return [TilePiece(tile, at, min(at + most, tile.points)) for at in range(0, tile.points, most)]
     return _group_ranges(tile, box, most)
 
@@ -109,7 +109,7 @@ def _group_ranges(tile: SurveyTile, box: Box, most: int) -> list[TilePiece]:
     pieces: list[TilePiece] = []
     start, kept, at = 0, 0, 0
     for points in read_points(TilePiece(tile, 0, tile.points), most, places_only=True):
-        found = int(box.inside(places(points)).sum())
+        found = int(box.inside(stack_coordinates(points)).sum())
         if kept and kept + found > most:
             pieces.append(TilePiece(tile, start, at))
             start, kept = at, 0
@@ -125,12 +125,12 @@ def _group_nodes(tile: SurveyTile, octree: Octree, box: Box, resolution: float |
     room = 0
     for node in sorted(octree.nodes, key=lambda node: node.offset):
         low, high = octree.box(node)
-        if node.level > last or not box.meets(low, high):
+        if node.level > last or not box.intersects(low, high):
             continue
         found = node.points
-        if not box.holds(low, high):
+        if not box.contains(low, high):
             (points,) = read_points(TilePiece(tile, nodes=(node,)), most, places_only=True)
-            found = int(box.inside(places(points)).sum())
+            found = int(box.inside(stack_coordinates(points)).sum())
         if not found:
             continue
         if not groups or found > room:
@@ -141,7 +141,7 @@ def _group_nodes(tile: SurveyTile, octree: Octree, box: Box, resolution: float |
     return [TilePiece(tile, nodes=tuple(group)) for group in groups]
 
 
-def places(points: Any) -> Array:
+def stack_coordinates(points: Any) -> Array:
     """Coordinates (n, 3) float64 of laspy's points."""
     return np.stack([np.asarray(points[axis], dtype=np.float64) for axis in "xyz"], axis=1)
 

@@ -18,13 +18,13 @@ import numpy as np
 from resweep import portable
 from resweep.io.points.columns import sweep_from_columns
 from resweep.pose import Array
-from resweep.sensors.infer.find_rings import elevation_deg, group_medians
+from resweep.sensors.infer.find_rings import compute_group_medians, elevation_deg
 from resweep.sweep import Sweep
 
 LASERS = 32
 _UPPER = 16  # the lasers from here on look above the carrier's roof
 _REACH_M = 2.0  # the LiDAR moves less than this in a scan
-_AT_LIDAR_M = 0.02  # points this near to the LiDAR's place were measured at range 0
+_AT_LIDAR_M = 0.02  # points this near to the LiDAR were measured at range 0
 _MIN_FIRINGS = 20  # with an upper beam without return, for the path to be fitted
 _ROUNDS = 3
 _FAR_M = 5.0  # from where on the motion of the LiDAR in a scan does not mix its rings up
@@ -43,7 +43,7 @@ def sweep_from_firings(columns: dict[str, Array], path: Path, drop_nan: bool = F
 
 
 def split_firings(columns: dict[str, Array]) -> tuple[dict[str, Array], Array] | None:
-    """Columns seen from the LiDAR when it fired, with ``column``, and its places (c, 3); None for other points.
+    """Columns seen from the LiDAR when it fired, with ``column``, and where it was (c, 3); None for other points.
 
     Points of beams without return are at exactly 0 0 0.
     """
@@ -73,7 +73,7 @@ def number_lasers(points: Array) -> Array | None:
     shown = np.flatnonzero(np.bincount(own, minlength=LASERS) >= _MIN_FAR)
     if len(shown) < 2 * LASERS // 3:
         return None
-    level = group_medians(elevation, own, LASERS)[shown]
+    level = compute_group_medians(elevation, own, LASERS)[shown]
     if not (np.diff(level) > 0).all():
         return None
     known = np.isin(own, shown)

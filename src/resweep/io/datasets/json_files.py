@@ -21,7 +21,7 @@ class Value:
 
     @property
     def where(self) -> str:
-        """File and place, for errors."""
+        """File and path within it, for errors."""
         return f"{self._file}, {self._place}" if self._place else str(self._file)
 
     def _error(self, expected: str) -> ResweepError:

@@ -94,7 +94,7 @@ def check_metres(text: str, where: str) -> None:
 
 
 def explain_reprojection() -> str:
-    """How a cloud in degrees or feet becomes one in metres, with the words of PDAL's command line."""
+    """How a cloud in degrees or feet becomes one in metres, as a command line of PDAL."""
     return (
         "convert it to a system in metres, such as UTM: pdal translate -i IN.laz -o OUT.laz -f filters.reprojection "
         "--filters.reprojection.out_srs=EPSG:326ZZ (ZZ: the zone, 327ZZ in the south; and "

@@ -124,7 +124,7 @@ def _check_chunks(file: BinaryIO, header: _LasHeader, size: int, laszip: bytes) 
     start = header.points_at + 8
     file.seek(header.points_at)
     (table,) = struct.unpack("<q", file.read(8))
-    if table == -1:  # written to a stream: the place of the table is at the very end
+    if table == -1:  # written to a stream: the offset of the table is at the very end
         file.seek(size - 8)
         (table,) = struct.unpack("<q", file.read(8))
     _require(start <= table <= size - 8, "a table of chunks beyond its end")

@@ -55,7 +55,7 @@ def skip_faulty(log: Log, path: Path, read: bool = True) -> Log:
     good: list[int] = []
     whole = refuse_empty(log, path)
     for at in range(len(log)):
-        fault = known.get(at) or (_try(whole, at) if read else None)
+        fault = known.get(at) or (_find_fault(whole, at) if read else None)
         if fault is None:
             good.append(at)
             continue
@@ -69,7 +69,7 @@ def skip_faulty(log: Log, path: Path, read: bool = True) -> Log:
     return replace(log[good], skipped=tuple(skipped), meta=meta, part=None)
 
 
-def _try(log: Log, at: int) -> Fault | None:
+def _find_fault(log: Log, at: int) -> Fault | None:
     """What is wrong with a sweep, found by reading it."""
     try:
         log.load(at)

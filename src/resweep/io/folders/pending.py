@@ -85,7 +85,7 @@ class Pending:
             yield sweep
 
     def _find_missing(self, is_finished: Callable[[int], bool]) -> list[int]:
-        """The numbers of sweeps that are not finished; how many are is said if the write resumes."""
+        """The numbers of sweeps that are not finished; a write that resumes prints how many are."""
         missing = [at for at in range(len(self)) if not is_finished(at)]
         count = len(self) - len(missing)
         if self._partial is not None and count:

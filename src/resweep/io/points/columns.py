@@ -41,7 +41,7 @@ _INTEGERS: dict[str, Any] = {
 # Integer times without a unit are left alone, but for these two: Ouster's `t` and Livox's `offset_time`
 # count nanoseconds in their ROS drivers' point types.
 _NANOSECONDS = ("t", "offset_time")
-# Beyond this, float32 ranges and directions would blur centimetres, so a world frame is made near the points.
+# Beyond this, float32 ranges and directions would blur centimetres, so the points get a world frame near them.
 FAR_M = 1e4
 # No place on Earth has coordinates this large in any metric frame.
 _ABSURD_M = 1e9
@@ -110,7 +110,7 @@ def _split_extra(name: str, values: Array, taken: Mapping[str, Array], where: st
     if values.dtype == np.float16:
         values = values.astype(np.float32)
     if values.dtype.kind not in "iuf" or values.dtype.itemsize > 8:
-        raise OutputError(f"{where}: extra column '{name}' of type {values.dtype} has no place here; write .sweep")
+        raise OutputError(f"{where}: extra column '{name}' of type {values.dtype} does not fit here; write .sweep")
     if values.ndim == 1:
         return {name: values}
     flat = values.reshape(len(values), int(np.prod(values.shape[1:])))

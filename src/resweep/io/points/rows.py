@@ -1,4 +1,4 @@
-"""Rows of mixed numbers, in binary and in text: what PCD and PLY bodies are made of."""
+"""Rows of mixed numbers, in binary and in text: the bodies of PCD and PLY files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def to_text(columns: Mapping[str, Array]) -> bytes:
 
 
 def from_text(words: Sequence[bytes], dtype: np.dtype[Any], count: int, where: str) -> Array:
-    """``count`` records of ``dtype`` from the words of a text body."""
+    """``count`` records of ``dtype`` from the numbers of a text body, as text."""
     widths = [max(1, int(np.prod(dtype[name].shape))) for name in dtype.names or ()]
     need = count * sum(widths)
     if len(words) != need:

@@ -96,7 +96,7 @@ def open_log(
         if "time" not in columns:
             sweep = replace(sweep, beam_time=np.full(sweep.n_beams, stamp))
         if recorded is not None:  # the writer of this bag knew the motion through each sweep
-            return _follow(sweep, recorded(stamp))
+            return _add_recorded_motion(sweep, recorded(stamp))
         if motion is None or compensated or not sweep.n_beams:
             return sweep
         return replace(sweep, trajectory=_cut_motion(sweep.beam_time, motion))
@@ -129,7 +129,7 @@ def _find_covered(path: Path, times: Array, motion: Trajectory | None) -> tuple[
     return keep, motion.at(times[keep])
 
 
-def _follow(sweep: Sweep, motion: Trajectory | None) -> Sweep:
+def _add_recorded_motion(sweep: Sweep, motion: Trajectory | None) -> Sweep:
     """The sweep with the motion through it; times that a driver's units round to just outside are put inside."""
     if motion is None or not sweep.n_beams:
         return replace(sweep, trajectory=motion)
@@ -165,7 +165,7 @@ def _find_motion(
 
 
 class _Bag:
-    """An open bag: its topics, and its messages by their place."""
+    """An open bag: its topics, and its messages by time and rank."""
 
     def __init__(self, path: Path) -> None:
         highlevel = require("rosbags.highlevel", "reading ROS bags")
@@ -262,7 +262,7 @@ class _Bag:
         return (sec * 10**9 + nanosec or moment) / 10**9
 
     def cloud(self, topic: str, place: tuple[int, int]) -> Any:
-        """The message at a place of `index`, decoded."""
+        """The message of an entry of `index`, decoded."""
         moment, rank = place
         with self._errors():
             found = self._reader.messages(connections=self._connections([topic]), start=moment, stop=moment + 1)

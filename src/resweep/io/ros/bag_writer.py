@@ -56,7 +56,7 @@ def write_log(
         raise ResweepError("a ROS bag keeps points in the sensor's frame; write frame='deskewed', or another format")
     rosbag2 = require("rosbags.rosbag2", "writing ROS bags")
     plugin = rosbag2.StoragePlugin[storage.upper()]
-    # The library makes the folder itself, so the bag is made inside and moved up.
+    # The library creates the folder itself, so the bag is written inside and moved up.
     bag = folder / "drive"
     with rosbag2.Writer(bag, version=_VERSION, storage_plugin=plugin) as writer:
         drive = _BagDraft(log, frame, points, Topics(writer, log.poses_known, points == "livox"))

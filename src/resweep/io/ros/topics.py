@@ -150,7 +150,7 @@ class Topics:
 
 
 def _latched() -> tuple[Any, ...]:
-    """The quality of service of tf2's static broadcaster: who subscribes later gets the last message all the same."""
+    """The quality of service of tf2's static broadcaster: late subscribers get the last message too."""
     given = require("rosbags.interfaces", "writing ROS bags")
     endless = given.QosTime(9223372036, 854775807)  # as ROS 2 records durations without end
     return (

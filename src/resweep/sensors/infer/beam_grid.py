@@ -17,13 +17,13 @@ from resweep.sensors.infer.channel_motion import Channels, RingMotion, fit_chann
 from resweep.sensors.infer.find_rings import (
     Source,
     azimuth_deg,
-    beam_points,
+    compute_beam_points,
+    compute_group_medians,
     elevation_deg,
     find_elevation_peaks,
     find_nearest,
     find_ring_source,
     find_stored_turns,
-    group_medians,
 )
 from resweep.sweep import Sweep
 
@@ -130,7 +130,7 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> BeamGrid:
             "grid: no rings can be found in this log: its points carry no ring, are not stored ring by ring and do "
             f"not crowd at elevations; {_ADVICE}"
         )
-    clouds = [beam_points(sweep) for sweep in chosen]
+    clouds = [compute_beam_points(sweep) for sweep in chosen]
     rings = _first_rings(chosen, clouds, source)
     n_rings = max(int(ring.max()) for ring in rings if len(ring)) + 1
     if n_rings > _MAX_RINGS:
@@ -211,7 +211,7 @@ def _first_rings(sweeps: list[Sweep], clouds: list[Array], source: Source) -> li
     counts = [int(turn[-1]) + 1 for turn in turns]
     # A sweep in which two sparse rings ran together has too few turns; its rings are then found by elevation.
     whole = int(np.argmax(counts))
-    level = np.sort(group_medians(elevation_deg(clouds[whole]), turns[whole], counts[whole]))
+    level = np.sort(compute_group_medians(elevation_deg(clouds[whole]), turns[whole], counts[whole]))
     return [_turn_rings(turn, points, level) for turn, points in zip(turns, clouds, strict=True)]
 
 
@@ -219,12 +219,12 @@ def _turn_rings(turn: Array, points: Array, level_deg: Array, height_m: float = 
     """Rings (n,) of points stored in whole turns, of a sensor whose rings are at ``level_deg`` (k,)."""
     count = int(turn[-1]) + 1
     if count == len(level_deg):
-        medians = group_medians(elevation_deg(points[::4]), turn[::4], count)
+        medians = compute_group_medians(elevation_deg(points[::4]), turn[::4], count)
         rank = np.empty(count, np.int64)
         rank[np.argsort(medians, kind="stable")] = np.arange(count)
         return rank[turn]
     elevation = elevation_deg(points - [0.0, 0.0, height_m])
-    ring = find_nearest(level_deg, group_medians(elevation, turn, count))[turn]
+    ring = find_nearest(level_deg, compute_group_medians(elevation, turn, count))[turn]
     by_point = find_nearest(level_deg, elevation)
     missing = np.setdiff1d(np.arange(len(level_deg)), ring)
     stray = np.isin(by_point, missing) & (np.abs(by_point - ring) == 1)
@@ -283,7 +283,7 @@ def _find_free_cells(azimuths: list[Array], rings: list[Array], elevation: Array
     """Cells (k, 180) where a ring leaves the sensor.
 
     What carries a sensor hides its lower rings: where a lower one was seen, a higher one is free too, and
-    returned nothing only because it met nothing.
+    returned nothing only because it hit nothing.
     """
     seen = np.zeros((len(elevation), CELLS), bool)
     for azimuth, ring in zip(azimuths, rings, strict=True):

@@ -20,7 +20,7 @@ from resweep.pose import Array, Trajectory, inverse, rotation_of
 from resweep.registration import move_pose
 from resweep.sensors.infer.beam_grid import estimate_grid, is_timed, sample_readable, thin_points
 from resweep.sensors.infer.channel_motion import STILL, Channels, RingMotion, fit_motion
-from resweep.sensors.infer.find_rings import azimuth_deg, beam_points
+from resweep.sensors.infer.find_rings import azimuth_deg, compute_beam_points
 from resweep.sweep import Sweep
 
 _SWEEPS = 5  # that the channels are found on
@@ -112,7 +112,7 @@ def _slope(when: Array, values: Array, degree: int) -> Array:
 
 
 def _correct_sweep(sweep: Sweep, channels: Channels, drive: _Drive, period_s: float) -> Sweep:
-    points, ring = beam_points(sweep), sweep.beam_ring.astype(np.int64)
+    points, ring = compute_beam_points(sweep), sweep.beam_ring.astype(np.int64)
     # Beams start where they were fired, so their azimuths are those measured.
     phase = (azimuth_deg(sweep.beam_direction.astype(np.float64)) + 180.0) % 360.0 / 360.0 - 0.5
     motion = _find_motion(sweep, channels, points, ring)

@@ -22,7 +22,7 @@ from resweep.sensors.infer.beam_grid import (
     thin_points,
 )
 from resweep.sensors.infer.channel_motion import STILL, RingMotion, fit_motion
-from resweep.sensors.infer.find_rings import azimuth_deg, beam_points
+from resweep.sensors.infer.find_rings import azimuth_deg, compute_beam_points
 from resweep.sweep import BeamStatus, Sweep
 
 _MOTION_POINTS = 4_000  # of a sweep, enough for its nine numbers
@@ -51,7 +51,7 @@ def complete_beams(sweep: Sweep, grid: BeamGrid) -> Sweep:
     """
     if sweep.n_beams == 0 or (np.bincount(sweep.beam, minlength=sweep.n_beams) == 0).any():
         return sweep
-    points = beam_points(sweep)
+    points = compute_beam_points(sweep)
     azimuth = azimuth_deg(points)
     ring = assign_rings(sweep, points, azimuth, grid)
     phase = compute_phase(sweep, azimuth)

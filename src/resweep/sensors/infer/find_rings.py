@@ -29,7 +29,7 @@ _NEAR_M = 2.0  # nearer points blur the most
 _FAR_M = 1e6  # stands for the range of a beam without return
 
 
-def beam_points(sweep: Sweep) -> Array:
+def compute_beam_points(sweep: Sweep) -> Array:
     """The first return of each beam (b, 3) float64, or a point far along a beam that has none."""
     distance = np.full(sweep.n_beams, _FAR_M)
     distance[sweep.beam[::-1]] = sweep.range[::-1]  # the first return of a beam is written last
@@ -53,9 +53,9 @@ def find_ring_source(sweeps: list[Sweep]) -> Source | None:
     """How the rings of ``sweeps`` can be found: given, by stored order or by elevation; None if they cannot."""
     if any(len(sweep.beam_ring) and sweep.beam_ring.max() > 0 for sweep in sweeps):
         return "given"
-    if all(find_stored_turns(beam_points(sweep)) is not None for sweep in sweeps):
+    if all(find_stored_turns(compute_beam_points(sweep)) is not None for sweep in sweeps):
         return "order"
-    return "elevation" if find_elevation_peaks([beam_points(sweep) for sweep in sweeps]) is not None else None
+    return "elevation" if find_elevation_peaks([compute_beam_points(sweep) for sweep in sweeps]) is not None else None
 
 
 def find_stored_turns(points: Array, azimuth: Array | None = None) -> Array | None:
@@ -83,12 +83,12 @@ def find_stored_turns(points: Array, azimuth: Array | None = None) -> Array | No
 
 def _are_separate(elevation: Array, turn: Array, count: int) -> bool:
     """Whether the turns lie at elevations that rise or fall from one to the next."""
-    level = group_medians(elevation, turn, count)
+    level = compute_group_medians(elevation, turn, count)
     step = np.diff(level)
     return bool(max((step > 0).mean(), (step < 0).mean()) > 0.8)
 
 
-def group_medians(values: Array, group: Array, count: int) -> Array:
+def compute_group_medians(values: Array, group: Array, count: int) -> Array:
     """The median of ``values`` (n,) in each group 0 … count - 1; NaN where a group is empty."""
     order = np.lexsort((values, group))
     sizes = np.bincount(group, minlength=count)

@@ -8,12 +8,12 @@ from scipy.spatial import cKDTree
 from resweep.pose import Array
 from resweep.sensors.infer.beam_grid import BeamGrid, find_cells
 from resweep.sensors.infer.complete_beams import complete_beams
-from resweep.sensors.infer.find_rings import azimuth_deg, beam_points
+from resweep.sensors.infer.find_rings import azimuth_deg, compute_beam_points
 from resweep.sweep import Sweep
 
 _HELD_OUT = 0.1  # share of the beams that are taken away and looked for again
 _MIN_FOUND = 0.85  # share of them that must come back; KITTI's jittering azimuths leave 0.94
-_MAX_ERROR_DEG = 0.1  # or half a step, if that is more: how far from its place a beam may come back
+_MAX_ERROR_DEG = 0.1  # or half a step, if that is more: how far from its cell a beam may come back
 _MAX_SURPLUS = 0.1  # beams added beyond those held out, or short of them
 # Share of the returns that are followed by another on their ring. Recordings have 0.9 and more, as surfaces are
 # larger than a step; in a cloud thinned to half of its points, gaps are no sign of an empty beam.
@@ -33,7 +33,7 @@ def check_grid(grid: BeamGrid, sweep: Sweep) -> str | None:
     full = complete_beams(part, grid)
     if not (np.isfinite(whole.beam_direction).all() and np.isfinite(full.beam_direction).all()):
         return "times or points are out of all bounds, so inferred beams would have no direction"
-    points = beam_points(sweep)
+    points = compute_beam_points(sweep)
     ring = whole.beam_ring[: sweep.n_beams]
     free = np.linalg.norm(points, axis=1) > _NEAR_M
     sure = held & free & grid.fires[ring, find_cells(azimuth_deg(points))]

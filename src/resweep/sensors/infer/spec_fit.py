@@ -27,7 +27,7 @@ from resweep.sensors.infer.beam_grid import (
     thin_points,
 )
 from resweep.sensors.infer.channel_motion import fit_motion
-from resweep.sensors.infer.find_rings import azimuth_deg, beam_points, group_medians
+from resweep.sensors.infer.find_rings import azimuth_deg, compute_beam_points, compute_group_medians
 from resweep.sensors.patterns import Block, Spinning
 from resweep.sensors.spec import Sensor
 from resweep.sweep import Sweep
@@ -62,7 +62,7 @@ def fit_log(log: Log | Sequence[Sweep], name: str = "fitted", sweeps: int = 5) -
         raise ResweepError("fit: the log has no sweeps; give one that has")
     grid = estimate_grid(log, sweeps)
     chosen = sample_sweeps(log, sweeps)
-    rings = [assign_rings(sweep, points := beam_points(sweep), azimuth_deg(points), grid) for sweep in chosen]
+    rings = [assign_rings(sweep, points := compute_beam_points(sweep), azimuth_deg(points), grid) for sweep in chosen]
     returns = np.sum(
         [np.bincount(ring[s.beam], minlength=grid.n_rings) for s, ring in zip(chosen, rings, strict=True)], axis=0
     )
@@ -190,7 +190,7 @@ def _offsets(
     """
     found = []
     for sweep, ring in zip(sweeps, rings, strict=True):
-        points = beam_points(sweep)
+        points = compute_beam_points(sweep)
         azimuth = azimuth_deg(points)
         if grid.period_s is not None and is_timed(sweep):
             since = sweep.beam_time - sweep.beam_time.min()
@@ -206,7 +206,7 @@ def _offsets(
         turned = np.radians(azimuth - head)
         centre = portable.angle(portable.phasor(turned).mean())
         aside = np.degrees(portable.angle(portable.phasor(turned - centre)))
-        found.append(group_medians(aside, ring, grid.n_rings))
+        found.append(compute_group_medians(aside, ring, grid.n_rings))
     offset = np.nanmedian(found, axis=0)
     offset = offset - np.nanmedian(offset)
     return None if np.nanmax(np.abs(offset)) < _OFFSET_DEG else np.nan_to_num(offset)

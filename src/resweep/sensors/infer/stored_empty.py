@@ -12,7 +12,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.pose import Array
-from resweep.sensors.infer.find_rings import azimuth_deg, elevation_deg, group_medians
+from resweep.sensors.infer.find_rings import azimuth_deg, compute_group_medians, elevation_deg
 from resweep.sweep import BeamStatus, Sweep
 
 _NEAR_M = 1.0  # nearer returns say little of a laser's angles
@@ -42,7 +42,7 @@ def add_stored_empty(sweep: Sweep, ring: Array, column: Array) -> Sweep:
     if len(directions) < _MIN_RETURNS:
         return sweep
     azimuth, elevation = azimuth_deg(directions), elevation_deg(directions)
-    level = group_medians(elevation, own_ring, n_rings)
+    level = compute_group_medians(elevation, own_ring, n_rings)
     step = _step_deg(azimuth, own_ring, own_column)
     if step is None:
         return sweep
@@ -96,7 +96,7 @@ def _angles(
         total = np.bincount(ring, phasor.real, n_rings) + 1j * np.bincount(ring, phasor.imag, n_rings)
         offset = np.degrees(portable.angle(total))
         # The head does not turn quite evenly: what all rings of a column have in common is its own.
-        aside = group_medians(_wrap(azimuth - turn[column] - offset[ring]), column, n_columns)
+        aside = compute_group_medians(_wrap(azimuth - turn[column] - offset[ring]), column, n_columns)
         seen = np.isfinite(aside)
         turn = turn + np.interp(np.arange(n_columns), np.flatnonzero(seen), aside[seen])
     return turn, np.where(np.bincount(ring, minlength=n_rings) > 0, offset, np.nan)
@@ -105,6 +105,6 @@ def _angles(
 def _column_times(sweep: Sweep, n_columns: int) -> Array:
     """Firing time (c,) of each column, between those of its neighbours where nothing came back."""
     start = sweep.beam_time.min()
-    late = group_medians(sweep.beam_time - start, sweep.beam_column.astype(np.int64), n_columns)
+    late = compute_group_medians(sweep.beam_time - start, sweep.beam_column.astype(np.int64), n_columns)
     seen = np.isfinite(late)
     return np.asarray(start + np.interp(np.arange(n_columns), np.flatnonzero(seen), late[seen]))

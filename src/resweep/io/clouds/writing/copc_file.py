@@ -21,18 +21,18 @@ from resweep.errors import OutputError, ResweepError
 from resweep.io.clouds.octree import read_layout
 from resweep.io.clouds.writing.octree_levels import (
     CELL_BITS,
+    count_shared_bits,
     fill_nodes,
     find_levels,
     rank_priority,
-    shared_bits,
     sort_morton,
 )
-from resweep.io.clouds.writing.partition import MOST, CloudPart, Spill, sort_parts
+from resweep.io.clouds.writing.partition import MAX_PART_POINTS, CloudPart, Spill, sort_parts
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.progress import track
 
-USER, RECORD = "resweep", 2  # of the record that says what LAS has no place for
+USER, RECORD = "resweep", 2  # of the record of what LAS has no field for
 _INT32 = 2**31 - 1
 _RECORDS_AT = 243  # number of extended records, LAS 1.4 R15, table 3
 _TIMES_AT = 375 + 54 + 56  # first and last GPS time in the info record, COPC 1.0
@@ -81,7 +81,7 @@ class CopcWriter:
         scale_m: float = 0.001,
         wkt: str = "",
         facts: Mapping[str, Any] | None = None,
-        most: int = MOST,
+        most: int = MAX_PART_POINTS,
     ) -> None:
         self._copclib = require("copclib", "writing COPC")
         if not (np.isfinite(scale_m) and scale_m > 0):
@@ -232,7 +232,7 @@ def _add_part(nodes: _Nodes, part: CloudPart, rows: Array, units: Array, bits: i
     """Divide the points of a part among the nodes above, at and below it."""
     order = sort_morton(units)
     rows, units, priority = rows[order], units[order], rank_priority(part.start, part.count)[order]
-    shared = shared_bits(units, bits)
+    shared = count_shared_bits(units, bits)
     level = find_levels(shared, priority, bits, part.depth)
     best = int(np.argmin(priority))
     level[best] = min(level[best], part.top_level)

@@ -16,7 +16,7 @@ import numpy as np
 from resweep.pose import Array
 
 CELL_BITS = 7  # 128 cells along a node
-FEW = 1024  # points below a node that make no nodes of their own
+MIN_NODE_POINTS = 1024  # points below a node that make no nodes of their own
 
 
 def spread_bits(values: Array) -> Array:
@@ -34,7 +34,7 @@ def spread_bits(values: Array) -> Array:
     return x
 
 
-def morton_code(cells: Array) -> Array:
+def compute_morton_code(cells: Array) -> Array:
     """Place (n,) uint64 of cells (n, 3) along the curve that visits all of a node before the next; 21 bits each."""
     x, y, z = (spread_bits(cells[:, axis]) for axis in range(3))
     return np.asarray(x | (y << np.uint64(1)) | (z << np.uint64(2)))
@@ -42,14 +42,14 @@ def morton_code(cells: Array) -> Array:
 
 def sort_morton(units: Array) -> Array:
     """The order (n,) of points (n, 3) uint32 along the Morton curve; equal points keep theirs."""
-    low = morton_code(units & 0x1FFFFF)
-    high = morton_code(units >> 21)
+    low = compute_morton_code(units & 0x1FFFFF)
+    high = compute_morton_code(units >> 21)
     if not len(units) or high.min() == high.max():
         return np.argsort(low, kind="stable")
     return np.lexsort((low, high))
 
 
-def shared_bits(units: Array, bits: int) -> Array:
+def count_shared_bits(units: Array, bits: int) -> Array:
     """How many leading bits of ``bits`` each point (n, 3), in Morton order, shares with the one before; first: -1."""
     shared = np.full(len(units), -1, np.int64)
     if len(units) > 1:
@@ -96,8 +96,8 @@ def fill_nodes(level: Array, shared: Array, priority: Array, bits: int, depth: i
         sizes = np.diff(starts, append=len(level))
         count = np.add.reduceat(below.astype(np.int64), starts)
         own = np.add.reduceat((level == at).astype(np.int64), starts)
-        level[below & np.repeat(count <= FEW, sizes)] = at
-        empty = np.repeat((own == 0) & (count > FEW), sizes)
+        level[below & np.repeat(count <= MIN_NODE_POINTS, sizes)] = at
+        empty = np.repeat((own == 0) & (count > MIN_NODE_POINTS), sizes)
         if empty.any():
             rank = np.where(below, priority, np.iinfo(np.uint64).max)
             lowest = np.repeat(np.minimum.reduceat(rank, starts), sizes)

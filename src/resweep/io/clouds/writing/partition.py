@@ -11,15 +11,15 @@ from typing import BinaryIO
 
 import numpy as np
 
-from resweep.io.clouds.writing.octree_levels import CELL_BITS, morton_code, rank_priority
+from resweep.io.clouds.writing.octree_levels import CELL_BITS, compute_morton_code, rank_priority
 from resweep.pose import Array
 
-MOST = 1_000_000  # points of a part, unless they lie in one smallest cube
+MAX_PART_POINTS = 1_000_000  # points of a part, unless they lie in one smallest cube
 _STEP, _DEEPEST = 7, 21  # levels that are counted at once, and in all: a code of 64 bits has room for 21
 
 
 class Spill:
-    """Rows of one dtype in a file without a name, which is gone when the process is, however it ends."""
+    """Rows of one dtype in a file without a name, which the system removes when the process ends in whatever way."""
 
     def __init__(self, folder: Path, dtype: np.dtype[np.void]) -> None:
         self.dtype, self.count = dtype, 0
@@ -31,7 +31,7 @@ class Spill:
         self.count += len(rows)
 
     def write(self, at: int, rows: Array) -> None:
-        """Put rows at a place."""
+        """Write rows from row ``at`` on."""
         data, place = memoryview(rows.tobytes()), at * self.dtype.itemsize
         while data:
             done = os.pwrite(self._file.fileno(), data, place)
@@ -66,7 +66,7 @@ class CloudPart:
 
 
 def sort_parts(
-    spill: Spill, units_of: Callable[[Array], Array], bits: int, folder: Path, most: int = MOST
+    spill: Spill, units_of: Callable[[Array], Array], bits: int, folder: Path, most: int = MAX_PART_POINTS
 ) -> tuple[Spill, list[CloudPart]]:
     """The rows of ``spill`` sorted into parts of ``most`` points, and the parts in Morton order.
 
@@ -75,7 +75,7 @@ def sort_parts(
     depth = min(bits, _DEEPEST)
 
     def code_of(rows: Array) -> Array:
-        return morton_code(units_of(rows) >> (bits - depth))
+        return compute_morton_code(units_of(rows) >> (bits - depth))
 
     codes, counts = _count_cubes(spill, code_of, depth, most)
     edges = list(_split(codes, counts, depth, most))

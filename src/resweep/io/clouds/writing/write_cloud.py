@@ -77,7 +77,7 @@ def _map_labels(source: Log | World, labels: str | Path | LabelSet | None) -> Lo
 
 
 def _choose_wkt(source: Log | World, crs: str | None) -> str:
-    """The coordinate system to write; LAS 1.4 has place for WKT only."""
+    """The coordinate system to write; LAS 1.4 holds WKT only."""
     text = crs if crs is not None else source.crs if isinstance(source, Log) else ""
     if not text or is_wkt(text):
         return text

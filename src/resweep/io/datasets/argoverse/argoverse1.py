@@ -55,7 +55,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         scan = replace(scan, timestamp=stamp, beam_time=np.full(scan.n_beams, stamp), pose=poses[at], boxes=boxes)
         return replace(scan.with_origins(np.broadcast_to(origin, (scan.n_beams, 3))), sensor=SENSOR)
 
-    del empty_beams  # there is no telling which LiDAR's they are
+    del empty_beams  # the LiDAR of a return is unknown
     return Log(
         load,
         times,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 
-from resweep.io.limits import check_expansion, expansion_limit
+from resweep.io.limits import check_expansion, compute_expansion_limit
 
 _MAGIC = b"ARROW1"
 _DICTIONARY, _BATCH = 2, 3  # kinds of messages
@@ -85,7 +85,7 @@ def _check_block(data: bytes, offset: int, head: int, body: int) -> int:
     if batch is None or kind not in (_DICTIONARY, _BATCH):
         raise ValueError("no record batch where one is named")
     longest = max([batch.number(0, "<q"), *(length for length, _ in batch.rows(1, "<qq"))])
-    if not 0 <= longest <= expansion_limit(len(data)):
+    if not 0 <= longest <= compute_expansion_limit(len(data)):
         raise ValueError(f"a column of {longest} rows")
     compressed, total, start = batch.table(3) is not None, 0, offset + head
     for at, size in batch.rows(2, "<qq"):

@@ -112,7 +112,7 @@ def _read_framed(file: Path, width: int) -> tuple[Array, Array]:
             raise InputError(f"{file}, line {number}: {len(words)} values, {width} expected (frame and a pose)")
         rows.append((int(float(words[0])), pose_from_matrix(np.array(words[1:], float), f"{file}, line {number}")))
     if not rows:
-        raise InputError(f"{file}: holds no pose")
+        raise InputError(f"{file}: holds no pose; fetch it again")
     rows.sort(key=lambda row: row[0])
     frames = np.array([frame for frame, _ in rows])
     if (np.diff(frames) == 0).any():

@@ -173,7 +173,7 @@ def read_camera(path: str | Path) -> KittiCamera:
 
 
 def find_camera(folder: Path) -> KittiCamera | None:
-    """The cameras of the log in a folder of KITTI's; None if it has none, or only the identity in their place.
+    """The cameras of the log in a folder of KITTI's; None if it has none, or only the identity.
 
     The calibration of a raw drive may lie in the folder of its date.
     """

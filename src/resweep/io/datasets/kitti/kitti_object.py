@@ -74,7 +74,7 @@ def _read_boxes(file: Path, calib: Path) -> Boxes:
 
 
 def parse_label(words: Sequence[str], where: str) -> list[float]:
-    """h w l x y z ry, the last of the words of a label; ``where`` names it in errors."""
+    """h w l x y z ry, the last values of a label; ``where`` names it in errors."""
     if len(words) < _COLUMNS:
         raise InputError(f"{where}: {len(words)} values, a label has {_COLUMNS}")
     try:
@@ -90,7 +90,7 @@ def turn_boxes(rows: Sequence[tuple[str, int, list[float]]], T_lidar_rect: Array
     """Boxes in the LiDAR's frame from name, track and the numbers of `parse_label`, which are the camera's."""
     values = np.array([numbers for _, _, numbers in rows], float).reshape(-1, 7)
     height, width, length, turn = values[:, 0], values[:, 1], values[:, 2], values[:, 6]
-    # The place is the middle of the floor, and the camera's y points down.
+    # The position is the middle of the floor, and the camera's y points down.
     centre = transform(T_lidar_rect, values[:, 3:6] - height[:, None] * [0.0, 0.5, 0.0])
     heading = portable.matmul(
         np.stack([portable.cos(turn), np.zeros_like(turn), -portable.sin(turn)], axis=1), T_lidar_rect[:3, :3].T

@@ -67,7 +67,7 @@ def open_log(
     start, times, end, recorded = read_scan_times(path / "velodyne_points", index, rate_hz, RATE_HZ)
     faults = Faults()
     packets = _read_motion(path, index, times, recorded, calib, faults if keep_going else None)
-    motion = _stand(start, end) if packets is None else packets
+    motion = _make_still_motion(start, end) if packets is None else packets
     motion = motion.extended(_REACH_S)
     _check_covered(path, motion, start, end, faults if keep_going else None)
     boxes = _read_tracklets(path / "tracklet_labels.xml")
@@ -187,7 +187,7 @@ def _read_motion(
     return Trajectory(stamps[good], portable.matmul(project_packets(rows[good]), T_imu_velo))
 
 
-def _stand(start: Array, end: Array) -> Trajectory:
+def _make_still_motion(start: Array, end: Array) -> Trajectory:
     """The identity from the first start to the last end of the scans: poses that mean nothing."""
     times = np.array([start.min(), end.max()])
     return Trajectory(times, np.tile(np.eye(4), (2, 1, 1)))
@@ -264,7 +264,7 @@ _NO_BOXES = Boxes(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), ())
 
 
 def _read_tracklets(file: Path) -> dict[int, Boxes] | None:
-    """Boxes by frame number; a tracklet's place is the middle of its floor (KITTI raw devkit, tracklets)."""
+    """Boxes by frame number; a tracklet's position is the middle of its floor (KITTI raw devkit, tracklets)."""
     if not file.is_file():
         return None
     try:

@@ -49,7 +49,7 @@ def open_log(
     empty_beams: bool = True,
     sequence: str | None = None,
 ) -> Log:
-    """The ``sequence``, such as "0000", in ``path``, which is ``training`` or ``testing``; needless if there is one."""
+    """The ``sequence``, such as "0000" (not needed if there is one), in ``path``: ``training`` or ``testing``."""
     name = choose_one(sequence, [item.name for item in _list_sequences(path)], "sequence", path)
     scans, index = list_numbered(path / "velodyne" / name, (".bin",))
     times = index / (rate_hz or RATE_HZ)

@@ -53,7 +53,7 @@ def format_packets(motion: Trajectory) -> str:
 
 
 def _project_back(place: Array) -> Array:
-    """Latitude and longitude (n, 2) in degrees of places (n, 3) in metres from where the first one is put."""
+    """Latitude and longitude (n, 2) in degrees of positions (n, 3) in metres, the first of which is at `_START_DEG`."""
     latitude, longitude = np.radians(_START_DEG)
     scale = portable.cos(latitude) * EARTH_M
     north = portable.log(portable.tan(np.pi / 4 + latitude / 2)) + (place[:, 1] - place[0, 1]) / scale

@@ -1,4 +1,4 @@
-"""Sweeps as SemanticKITTI labels them: in its vocabulary, with what moves apart from what stands."""
+"""Sweeps as SemanticKITTI labels them: in its vocabulary, with moving and static objects apart."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MOVING_MPS = 0.2  # an object is in motion above this speed
 def relabel_sweep(sweep: Sweep, labels: LabelSet) -> Sweep:
     """The sweep with the ids of its returns and boxes, given in ``labels``, in SemanticKITTI's vocabulary.
 
-    Objects with a box and a known velocity bear the id for things in motion (252 to 259) if they move, and the other
-    one if they stand. Ids of unknown meaning stay as they are.
+    Objects with a box and a known velocity get the id for moving things (252 to 259) if they move, and the other
+    one if they do not. Ids of unknown meaning stay as they are.
     """
     if not labels.known:
         return sweep

@@ -115,7 +115,7 @@ def _read_poses(path: Path, file: Path | None, index: Array, faults: Faults | No
 
 
 def _take_lines(file: Path, rows: Array, index: Array, faults: Faults | None) -> Array:
-    """The rows of ``index``; a missing one is an error, or a fault where the log is to be read all the same."""
+    """The rows of ``index``; a missing one is an error, or a fault of the sweep with ``faults``."""
     if faults is not None:
         for at in np.flatnonzero(index >= len(rows)).tolist():
             faults.add(at, f"no pose: {file} ends before scan {index[at]:06d}")

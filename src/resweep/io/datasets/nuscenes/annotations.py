@@ -10,13 +10,20 @@ from resweep import portable
 from resweep.io.datasets.nuscenes.classes import (
     NOISE,
     Row,
-    attribute_token,
-    category_token,
     choose_attribute,
     classify,
-    visibility_token,
+    make_attribute_token,
+    make_category_token,
+    make_visibility_token,
 )
-from resweep.io.datasets.nuscenes.nuscenes_scene import TRACK, VELOCITY, NuScenesFrame, NuScenesScene, chain, place
+from resweep.io.datasets.nuscenes.nuscenes_scene import (
+    TRACK,
+    VELOCITY,
+    NuScenesFrame,
+    NuScenesScene,
+    express_pose,
+    link_rows,
+)
 from resweep.labels import LabelSet
 from resweep.pose import Array, from_xyz_rpy
 
@@ -35,10 +42,10 @@ def annotate(scene: NuScenesScene, frames: Sequence[NuScenesFrame], samples: lis
         boxes = frames[at].boxes
         assert boxes is not None
         category = classify(boxes.name[box], int(boxes.label[box]), scene.labels)
-        linked = chain(_annotate_track(scene, frames, found, instance, category))
+        linked = link_rows(_annotate_track(scene, frames, found, instance, category))
         row = {
             "token": instance,
-            "category_token": category_token(category),
+            "category_token": make_category_token(category),
             "nbr_annotations": len(linked),
             "first_annotation_token": linked[0]["token"],
             "last_annotation_token": linked[-1]["token"],
@@ -73,9 +80,9 @@ def _annotate_track(
             "token": scene.token("sample_annotation", at, box),
             "sample_token": "",
             "instance_token": instance,
-            "visibility_token": visibility_token(float(frame.visible[box])),
-            "attribute_tokens": [attribute_token(attribute)] if attribute else [],
-            **place(scene, placed[row]),
+            "visibility_token": make_visibility_token(float(frame.visible[box])),
+            "attribute_tokens": [make_attribute_token(attribute)] if attribute else [],
+            **express_pose(scene, placed[row]),
             "size": [width, length, height],
             "num_lidar_pts": int(frame.points[box]),
             "num_radar_pts": 0,
@@ -84,7 +91,7 @@ def _annotate_track(
 
 
 def _find_speeds(times: Array, places: Array, velocity: Array) -> Array:
-    """Speeds (n,) over the ground: those known, else from the places (n, 2) before and after; NaN where none is."""
+    """Speeds (n,) over the ground: those known, else from the positions (n, 2) before and after; NaN where none is."""
     speed = np.linalg.norm(velocity[:, :2], axis=1)
     if len(times) > 1:
         first, last = np.maximum(np.arange(len(times)) - 1, 0), np.minimum(np.arange(len(times)) + 1, len(times) - 1)

@@ -1,4 +1,4 @@
-"""nuScenes' own words: categories, attributes and visibility, and which of them an object gets.
+"""nuScenes' vocabulary: categories, attributes and visibility, and which of them an object gets.
 
 Names are those of the category and attribute tables that nutonomy/nuscenes-devkit documents (docs/schema_nuscenes.md,
 docs/instructions_nuscenes.md); the devkit knows no others.
@@ -35,12 +35,12 @@ _ATTRIBUTES = {
     "pedestrian.standing": "The human is standing.",
     "pedestrian.moving": "The human is moving.",
 }
-# Share of the object that is seen, up to which a level goes; its token and name.
+# Upper bound of a level, as the share of the object that is seen; its token and name.
 _VISIBILITY = ((0.4, "1", "v0-40"), (0.6, "2", "v40-60"), (0.8, "3", "v60-80"), (1.0, "4", "v80-100"))
 
 
 def make_token(*words: object) -> str:
-    """32 hexadecimal digits that depend on the words alone, so that the same log gives the same bytes."""
+    """32 hexadecimal digits that depend on the ``words`` alone, so that the same log gives the same bytes."""
     return hashlib.md5("/".join(map(str, words)).encode(), usedforsecurity=False).hexdigest()
 
 
@@ -48,13 +48,14 @@ def make_common_tables() -> dict[str, list[Row]]:
     """The tables that all logs share, the same rows in each: what two outputs have in common is the same record."""
     return {
         "attribute": [
-            {"token": attribute_token(name), "name": name, "description": text} for name, text in _ATTRIBUTES.items()
+            {"token": make_attribute_token(name), "name": name, "description": text}
+            for name, text in _ATTRIBUTES.items()
         ],
         "category": [
-            {"token": category_token(item.name), "name": item.name, "description": "", "index": label}
+            {"token": make_category_token(item.name), "name": item.name, "description": "", "index": label}
             for label, item in sorted(LABELS.classes.items())
         ],
-        "sensor": [{"token": sensor_token(), "channel": CHANNEL, "modality": "lidar"}],
+        "sensor": [{"token": make_sensor_token(), "channel": CHANNEL, "modality": "lidar"}],
         "visibility": [
             {"token": token, "level": level, "description": "share of its returns, without occlusion, that are there"}
             for _, token, level in _VISIBILITY
@@ -62,22 +63,22 @@ def make_common_tables() -> dict[str, list[Row]]:
     }
 
 
-def attribute_token(name: str) -> str:
+def make_attribute_token(name: str) -> str:
     """The token of an attribute."""
     return make_token("attribute", name)
 
 
-def category_token(name: str) -> str:
+def make_category_token(name: str) -> str:
     """The token of a category."""
     return make_token("category", name)
 
 
-def sensor_token() -> str:
+def make_sensor_token() -> str:
     """The token of the one sensor."""
     return make_token("sensor", CHANNEL)
 
 
-def visibility_token(share: float) -> str:
+def make_visibility_token(share: float) -> str:
     """The token of the level for the share of an object that is seen; "" where it is unknown (NaN)."""
     if np.isnan(share):
         return ""
@@ -93,8 +94,8 @@ def classify(name: str, label: int = 0, labels: LabelSet | None = None) -> str:
     if name in LABELS_BY_NAME:
         return name
     category = category_of(name).name
-    if labels is not None and (told := broader_categories(labels.category(label))[0]):
-        category = category if told in broader_categories(category) else told
+    if labels is not None and (known := broader_categories(labels.category(label))[0]):
+        category = category if known in broader_categories(category) else known
     found = LABELS.id_of_category(category)
     return NOISE if found is None else LABELS.class_name(found)
 

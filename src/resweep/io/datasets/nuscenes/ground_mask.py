@@ -62,6 +62,6 @@ class GroundMask:
         return assemble_png(columns * _PIXELS, rows * _PIXELS, 0, bytes(data))
 
 
-def map_file(logfile: str) -> Path:
+def name_map_file(logfile: str) -> Path:
     """Where the mask of a log lies in its dataset."""
     return Path("maps") / f"{logfile}.png"

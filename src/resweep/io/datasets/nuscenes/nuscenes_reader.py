@@ -182,7 +182,7 @@ def _read_poses(tables: Tables, frames: list[TableRecord], faults: Faults | None
 
 
 class _SceneAnnotations:
-    """What people drew and said about the keyframes of a scene: boxes, and a label a point."""
+    """The annotations of the keyframes of a scene: boxes, and a label a point."""
 
     def __init__(self, tables: Tables, frames: list[TableRecord]) -> None:
         self._where = f"{tables.folder / 'sample_annotation.json'}"

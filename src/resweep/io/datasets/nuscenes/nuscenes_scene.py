@@ -1,6 +1,6 @@
 """A scene that we write: its sweeps, its names and where its files lie.
 
-Every token is made from the scene's ``identity``, so two logs never share one; tables of several scenes are joined by
+Every token is a hash of the scene's ``identity``, so two logs never share one; tables of several scenes are joined by
 putting their rows together. The global frame begins at the corner of the scene's map (`map`). What nuScenes
 has no field for is in the scene's record under ``resweep``, for our own reader.
 """
@@ -119,21 +119,21 @@ def check_stamps(times: Array, name: str) -> None:
         raise InputError(f"log '{name}': two sweeps within a microsecond, nuScenes' unit of time; check its times")
 
 
-def place(scene: NuScenesScene, pose: Array) -> Row:
+def express_pose(scene: NuScenesScene, pose: Array) -> Row:
     """Translation and rotation, as records have them, of a pose in the log's world."""
     return {
         "translation": (pose[:3, 3] - np.r_[scene.origin, 0.0]).tolist(),
-        "rotation": quaternion(pose[:3, :3]),
+        "rotation": to_quaternion(pose[:3, :3]),
     }
 
 
-def quaternion(rotation: Array) -> list[float]:
+def to_quaternion(rotation: Array) -> list[float]:
     """A rotation (3, 3) as w x y z."""
     x, y, z, w = rotation_of(rotation).as_quat().tolist()
     return [w, x, y, z]
 
 
-def chain(rows: Iterable[Row]) -> list[Row]:
+def link_rows(rows: Iterable[Row]) -> list[Row]:
     """The rows, each linked to the one before and the one after."""
     chained = [{**row, "prev": "", "next": ""} for row in rows]
     for before, row in pairwise(chained):

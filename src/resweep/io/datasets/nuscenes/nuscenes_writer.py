@@ -20,9 +20,9 @@ from resweep.errors import ResweepError
 from resweep.files import write_file
 from resweep.io.datasets.nuscenes.annotations import find_unnamed
 from resweep.io.datasets.nuscenes.classes import LABELS, warn_unnamed
-from resweep.io.datasets.nuscenes.ground_mask import GroundMask, map_file
+from resweep.io.datasets.nuscenes.ground_mask import GroundMask, name_map_file
 from resweep.io.datasets.nuscenes.nuscenes_scene import VERSION, NuScenesFrame, NuScenesScene, check_stamps, find_keys
-from resweep.io.datasets.nuscenes.returns_cameras import CAMERAS, picture_file
+from resweep.io.datasets.nuscenes.returns_cameras import CAMERAS, name_picture_file
 from resweep.io.datasets.nuscenes.scene_tables import make_tables, write_tables
 from resweep.io.points.columns import check_finite, express_points
 from resweep.label_mapping import LabelMapping, map_labels
@@ -71,7 +71,7 @@ def write_log(
 
 @dataclass
 class _SceneDraft:
-    """A scene whose sweeps come one by one; its tokens, made from the contents of all of them, are known at the end."""
+    """A scene whose sweeps come one by one; its tokens are hashes of all their contents, known at the end."""
 
     log: Log
     folder: Path
@@ -147,14 +147,14 @@ class _SceneDraft:
             if scene.lidarseg and key:
                 _move(self._draft_file(at, "labels"), self.folder / scene.label_file(at))
             for camera in CAMERAS if scene.cameras and key else ():
-                _move(self._draft_file(at, camera.channel), self.folder / picture_file(scene, camera, time))
+                _move(self._draft_file(at, camera.channel), self.folder / name_picture_file(scene, camera, time))
         shutil.rmtree(self.folder / _DRAFT)
-        write_file(self.folder / map_file(scene.logfile), self.mask.encode())
+        write_file(self.folder / name_map_file(scene.logfile), self.mask.encode())
         write_tables(make_tables(scene, self.frames), self.folder / version)
-        self._say_unnamed()
+        self._warn_of_unnamed()
 
-    def _say_unnamed(self) -> None:
-        """Say once what has no name in nuScenes."""
+    def _warn_of_unnamed(self) -> None:
+        """Warn once of what has no name in nuScenes."""
         where, labels = f"log '{self.log.name}'", self.log.labels
         lost = self.mapping.lost_names(np.array(sorted(self._seen), np.int64)) if self.mapping is not None else []
         warn_unnamed(where, "labels", lost)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from resweep.io.datasets.nuscenes.classes import Row, make_token
-from resweep.io.datasets.nuscenes.nuscenes_scene import NuScenesScene, chain, quaternion
+from resweep.io.datasets.nuscenes.nuscenes_scene import NuScenesScene, link_rows, to_quaternion
 from resweep.io.returns_image import draw_returns, encode_png
 from resweep.pose import Array
 
@@ -25,7 +25,7 @@ _NEAR_M = 0.1
 
 @dataclass(frozen=True)
 class ReturnsCamera:
-    """A pinhole camera at the LiDAR's place; ``yaw_deg`` is counter-clockwise from x, ``width_deg`` is what it sees."""
+    """A pinhole camera at the LiDAR's origin; ``yaw_deg`` is counter-clockwise from x, ``width_deg`` its field."""
 
     channel: str
     yaw_deg: float
@@ -69,32 +69,32 @@ CAMERAS = (
 )
 
 
-def picture_file(scene: NuScenesScene, camera: ReturnsCamera, time: float) -> Path:
+def name_picture_file(scene: NuScenesScene, camera: ReturnsCamera, time: float) -> Path:
     """Where the picture of a camera lies in the dataset."""
     name = f"{scene.logfile}__{camera.channel}__{scene.stamp(time):016d}.png"
     return Path("samples") / camera.channel / name
 
 
-def sensor_row(camera: ReturnsCamera) -> Row:
+def make_sensor_row(camera: ReturnsCamera) -> Row:
     """The record of a camera, the same for all logs."""
     return {"token": make_token("sensor", camera.channel), "channel": camera.channel, "modality": "camera"}
 
 
-def mount_row(scene: NuScenesScene, camera: ReturnsCamera) -> Row:
+def make_mount_row(scene: NuScenesScene, camera: ReturnsCamera) -> Row:
     """The record of a camera on the vehicle."""
     return {
         "token": scene.token("calibrated_sensor", camera.channel),
         "sensor_token": make_token("sensor", camera.channel),
         "translation": [0.0, 0.0, 0.0],
-        "rotation": quaternion(camera.R_lidar_camera),
+        "rotation": to_quaternion(camera.R_lidar_camera),
         "camera_intrinsic": camera.intrinsic.tolist(),
     }
 
 
-def data_rows(scene: NuScenesScene, camera: ReturnsCamera, lidar: list[Row], times: list[float]) -> list[Row]:
+def make_data_rows(scene: NuScenesScene, camera: ReturnsCamera, lidar: list[Row], times: list[float]) -> list[Row]:
     """The records of a camera's pictures, one for each keyframe; ``lidar`` has the records of their scans."""
     width, height = SIZE_PX
-    return chain(
+    return link_rows(
         {
             **row,
             "token": make_token(row["token"], camera.channel),
@@ -102,7 +102,7 @@ def data_rows(scene: NuScenesScene, camera: ReturnsCamera, lidar: list[Row], tim
             "fileformat": "png",
             "height": height,
             "width": width,
-            "filename": picture_file(scene, camera, time).as_posix(),
+            "filename": name_picture_file(scene, camera, time).as_posix(),
         }
         for row, time in zip(lidar, times, strict=True)
     )

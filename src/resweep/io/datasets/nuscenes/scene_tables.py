@@ -14,18 +14,18 @@ import numpy as np
 from resweep.errors import InputError
 from resweep.files import write_file
 from resweep.io.datasets.nuscenes.annotations import annotate
-from resweep.io.datasets.nuscenes.classes import Row, make_common_tables, sensor_token
-from resweep.io.datasets.nuscenes.ground_mask import map_file
+from resweep.io.datasets.nuscenes.classes import Row, make_common_tables, make_sensor_token
+from resweep.io.datasets.nuscenes.ground_mask import name_map_file
 from resweep.io.datasets.nuscenes.nuscenes_scene import (
     FACTS,
     TIME,
     NuScenesFrame,
     NuScenesScene,
-    chain,
+    express_pose,
     find_keys,
-    place,
+    link_rows,
 )
-from resweep.io.datasets.nuscenes.returns_cameras import CAMERAS, data_rows, mount_row, sensor_row
+from resweep.io.datasets.nuscenes.returns_cameras import CAMERAS, make_data_rows, make_mount_row, make_sensor_row
 
 SceneTables = dict[str, list[Row]]
 
@@ -41,13 +41,17 @@ def make_tables(scene: NuScenesScene, frames: Sequence[NuScenesFrame]) -> SceneT
         **make_common_tables(),
         "calibrated_sensor": [_mount(scene)],
         "ego_pose": [
-            {"token": scene.token("ego_pose", at), "timestamp": scene.stamp(frame.time), **place(scene, frame.pose)}
+            {
+                "token": scene.token("ego_pose", at),
+                "timestamp": scene.stamp(frame.time),
+                **express_pose(scene, frame.pose),
+            }
             for at, frame in enumerate(frames)
         ],
         "instance": instances,
         "log": [_log(scene, frames[0])],
         "map": [_map(scene)],
-        "sample": chain(
+        "sample": link_rows(
             {
                 "token": scene.token("sample", at),
                 "timestamp": scene.stamp(frame.time),
@@ -57,7 +61,9 @@ def make_tables(scene: NuScenesScene, frames: Sequence[NuScenesFrame]) -> SceneT
             if keys[at]
         ),
         "sample_annotation": annotations,
-        "sample_data": chain(_data(scene, frame, at, keys[at], samples[after[at]]) for at, frame in enumerate(frames)),
+        "sample_data": link_rows(
+            _data(scene, frame, at, keys[at], samples[after[at]]) for at, frame in enumerate(frames)
+        ),
         "scene": [_scene(scene, samples)],
     }
     if scene.lidarseg:
@@ -74,16 +80,16 @@ def _add_cameras(scene: NuScenesScene, tables: SceneTables, times: list[float]) 
     """Add the pictures of every camera at the ``times`` of the keyframes."""
     scans = [row for row in tables["sample_data"] if row["is_key_frame"]]
     for camera in CAMERAS:
-        tables["sensor"].append(sensor_row(camera))
-        tables["calibrated_sensor"].append(mount_row(scene, camera))
-        tables["sample_data"] += data_rows(scene, camera, scans, times)
+        tables["sensor"].append(make_sensor_row(camera))
+        tables["calibrated_sensor"].append(make_mount_row(scene, camera))
+        tables["sample_data"] += make_data_rows(scene, camera, scans, times)
 
 
 def _mount(scene: NuScenesScene) -> Row:
     """The ego vehicle is where its LiDAR is: a log knows no other frame."""
     return {
         "token": scene.token("calibrated_sensor"),
-        "sensor_token": sensor_token(),
+        "sensor_token": make_sensor_token(),
         "translation": [0.0, 0.0, 0.0],
         "rotation": [1.0, 0.0, 0.0, 0.0],
         "camera_intrinsic": [],
@@ -102,7 +108,7 @@ def _map(scene: NuScenesScene) -> Row:
         "token": scene.token("map"),
         "log_tokens": [scene.token("log")],
         "category": "semantic_prior",
-        "filename": map_file(scene.logfile).as_posix(),
+        "filename": name_map_file(scene.logfile).as_posix(),
     }
 
 
@@ -151,7 +157,8 @@ def join_tables(parts: Sequence[SceneTables], names: Sequence[str]) -> SceneTabl
                     other = {**other, "name": row["name"]}
                 if other != row:
                     raise InputError(
-                        f"{name}: {table} {row['token']} is another record elsewhere; were both made from one log?"
+                        f"{name}: {table} {row['token']} differs from the record of that token in another dataset; "
+                        "write each log once, then merge"
                     )
     tables = {table: list(rows.values()) for table, rows in sorted(joined.items())}
     tables["scene"] = _rename_scenes(tables["scene"])

@@ -17,7 +17,7 @@ from resweep.io.datasets.json_files import is_inside
 
 TableRecord = dict[str, Any]
 _BLOCK = 1 << 20
-# The longest record of nuScenes has a few kilobytes; text that goes on for longer is no record.
+# The longest record of nuScenes has a few kilobytes; longer text is no record.
 _MAX_RECORD = 1 << 22
 _SPACE = " \t\r\n"
 _BETWEEN = _SPACE + ","

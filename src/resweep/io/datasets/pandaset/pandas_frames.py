@@ -75,7 +75,7 @@ class _PandasFrame:
         return item
 
     def _parts(self, manager: Any) -> tuple[list[tuple[Any, Any]], list[Any]]:
-        """Values and places of the blocks, and the axes."""
+        """Values and columns of the blocks, and the axes."""
         made = self._made(manager, "pandas", ("BlockManager",))
         if made.arguments:  # pandas 1.3 and later
             blocks, axes = made.arguments if len(made.arguments) == 2 else ((), ())
@@ -83,7 +83,7 @@ class _PandasFrame:
                 raise self._error("no blocks")
             parts = [self._made(block, "pandas", ("_unpickle_block",)).arguments for block in blocks]
             if any(len(part) != 3 for part in parts):
-                raise self._error("a block without values and place")
+                raise self._error("a block without values and columns")
             return [(values, place) for values, place, _ in parts], list(axes)
         try:
             layout = made.state[3]["0.14.1"]
@@ -116,17 +116,17 @@ class _PandasFrame:
         """The numbers of a block's columns."""
         if isinstance(place, PickleCall) and place.maker == PickleName("builtins", "slice"):
             if not all(part is None or type(part) is int for part in place.arguments) or place.arguments[2:] == (0,):
-                raise self._error("a block in no place")
+                raise self._error("a block whose columns are no numbers")
             return list(range(count)[slice(*place.arguments)]) if len(place.arguments) == 3 else []
         chosen = self._values(place)
         if chosen.dtype.kind not in "iu" or chosen.ndim != 1 or (len(chosen) and not chosen.min() >= 0):
-            raise self._error("a block in no place")
+            raise self._error("a block whose columns are no numbers")
         if len(chosen) and chosen.max() >= count:
             raise self._error("a block beyond the columns")
         return [int(at) for at in chosen]
 
     def _values(self, item: Any) -> Array:
-        """The array that ``item`` stands for: NumPy's, or one of pandas' arrays of texts."""
+        """The array that ``item`` describes: NumPy's, or one of pandas' arrays of texts."""
         if id(item) not in self._built:
             if isinstance(item, PickleCall) and item.maker.module.startswith("pandas"):
                 self._built[id(item)] = self._texts(item)

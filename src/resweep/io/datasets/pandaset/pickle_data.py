@@ -52,7 +52,7 @@ _MARK = _Mark()
 
 
 def read_pickle(data: bytes, where: str) -> Any:
-    """The plain data in a pickle of protocol 2 or later, with `PickleName` and `PickleCall` in the place of objects."""
+    """The plain data in a pickle of protocol 2 or later, with `PickleName` and `PickleCall` for objects."""
     machine = _Machine()
     for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
         if count >= MAX_OPCODES:
