@@ -167,6 +167,8 @@ def read_points(piece: TilePiece, most: int, places_only: bool = False) -> Itera
                 if len(points) != count:
                     raise _damage(path, f"fewer than {piece.tile.points} points")
                 yield points
+    except SweepError:
+        raise
     except (laspy.LaspyException, LazrsError, *DAMAGE) as error:
         raise _damage(path, str(error)) from error
 

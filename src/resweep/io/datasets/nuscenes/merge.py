@@ -86,6 +86,8 @@ def _merge(sources: Sequence[str | Path], target: Path, version: str | None, pro
         tables = join_tables([source.tables for source in found], [str(source.root) for source in found])
         splits = _join_splits(found, {row["token"]: row["name"] for row in tables["scene"]})
         files = [(source.root / name, name) for source in found for name in source.files()]
+    except ResweepError:
+        raise
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         names = ", ".join(str(source.root) for source in found)
         raise ResweepError(f"{names}: tables damaged or not nuScenes' ({error!r}); write them again") from error
