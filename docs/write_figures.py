@@ -61,7 +61,7 @@ _ON_SHARED = ("within 10 cm", "RMSE", "C2C", "thin C2C", "thin C2C, one sweep", 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "experiments/c_sparse": ("nuScenes 8 (settings were chosen on it)", "nuScenes 12", "Argoverse 2, sweep 1"),
     "experiments/c_compare": ("compared with", "better", "at most by", "on", "than"),
-    "experiments/c_heldout": ("registered with its motion", "registered by its pose alone"),
+    "experiments/c_heldout": ("most likely return, registered with motion", "most likely return, registered by pose"),
     "experiments/c_refine": ("none", "fast", "full"),
     "experiments/c_semantics": ("KPConv", "random forest", "range image"),
     "experiments/c_kpconv": tuple(f"splats by {kind}" for kind in _SPLATS_BY),

@@ -25,6 +25,7 @@ from resweep.optional import require
 from resweep.pose import Array
 from resweep.scenario import Actor
 from resweep.scenario.replay_actors import replay_actors
+from resweep.sensors.infer.drive import prepare_drive
 from resweep.simulate.realism.model_card import RealismCard
 from resweep.sweep import Sweep
 from resweep.worlds import World
@@ -124,7 +125,7 @@ def pair_log(
     Annotated objects are actors, cut out of the other sweeps too. Of logs without, beams that returned from what moves
     are left out. ``cache`` is a folder of this log and these settings, in which finished pairs are kept.
     """
-    method = HybridConfig() if method is None else method
+    method, log = HybridConfig() if method is None else method, prepare_drive(log)
     annotated = _has_boxes(log)
     labels = method.map.choose_labels(log)
 

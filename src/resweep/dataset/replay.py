@@ -11,6 +11,7 @@ from resweep.objects import build_bank
 from resweep.scenario import Bank
 from resweep.scenario.replay_actors import find_sweep_starts, replay_actors
 from resweep.sensors import Sensor, fire, load_sensor
+from resweep.sensors.infer.drive import prepare_drive
 from resweep.simulate import Simulator
 from resweep.simulate.drive import Drive
 from resweep.simulate.realism import RealismModel
@@ -50,7 +51,7 @@ def replay(
 
     Example: ``again = rs.replay(log, rs.load_world("0051.world"), "velodyne-vlp-16").log``
     """
-    recorded = log[:sweeps]
+    recorded = prepare_drive(log)[:sweeps]
     recorded.require_poses("it cannot be replayed")
     chosen = load_sensor(sensor) if isinstance(sensor, str) else sensor
     found = replay_actors(recorded, world, build_bank(recorded) if bank is None else bank)

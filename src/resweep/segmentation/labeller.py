@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -101,19 +102,21 @@ def _check_fit(session: Any, card: SegmentationCard, file: Path) -> None:
         )
 
 
-def label_log(log: Log, labeller: Labeller) -> Log:
+def label_log(log: Log, labeller: Labeller, prepare: Callable[[Sweep, int], Sweep] | None = None) -> Log:
     """The log with the labels that a model gives its returns as they are read; everything else stays.
 
+    The model sees each sweep as ``prepare(sweep, at)`` gives it (default: as it is), with the same returns.
     Classes of annotated boxes are mapped to the vocabulary of the model, or are unlabelled where theirs is unknown.
     """
     target = labeller.card.labels
     mapping = map_labels(log.labels, target) if log.labels.known else None
 
-    def labelled(sweep: Sweep) -> Sweep:
+    def labelled(sweep: Sweep, at: int) -> Sweep:
         boxes = sweep.boxes
         if boxes is not None:
             nothing = np.full(len(boxes.label), target.unlabelled_id, np.int32)
             boxes = replace(boxes, label=nothing if mapping is None else mapping.map(boxes.label))
-        return replace(sweep, label=labeller.classify(sweep), boxes=boxes)
+        seen = sweep if prepare is None else prepare(sweep, at)
+        return replace(sweep, label=labeller.classify(seen), boxes=boxes)
 
-    return log.map(labelled, "labels by a model", labels=target)
+    return log.map(labelled, "labels by a model", indexed=True, labels=target)

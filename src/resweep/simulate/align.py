@@ -35,9 +35,9 @@ _NOISE_M = 0.02  # of a distance from a surface
 # poses of 10 Hz know nothing of it.
 _TURN_RAD, _SHIFT_M = 0.001, 0.01
 _POWERS = 2
-_NEAR_RANGE_M = 0.3  # between a recorded range and the predicted one, beyond which another surface was met
+_NEAR_RANGE_M = 0.3  # between a recorded range and the predicted one, beyond which the beam hit another surface
 _SPACING_M = 0.1  # between the places that stand for a mesh, unless it is so large that there would be too many
-_MOST_PLACES = 1_000_000
+_MAX_PLACES = 1_000_000
 _SHARE = 4  # of the memory of a streamed world: one part for places, beside its tiles
 _PLACE_BYTES = 100
 
@@ -61,8 +61,8 @@ class Surfaces:
             self._planes = _Planes(parts) if parts else None
         else:
             tiled: list[LayerCells] = [layer for layer in cells if layer.kind != "instances"]
-            most = np.inf if isinstance(world, World) else world.memory_bytes / _SHARE / _PLACE_BYTES
-            self._planes = _PlanesInTiles(tiled, most) if tiled else None
+            max_places = np.inf if isinstance(world, World) else world.memory_bytes / _SHARE / _PLACE_BYTES
+            self._planes = _PlanesInTiles(tiled, max_places) if tiled else None
 
     def align(self, sweep: Sweep, iterations: int = 10) -> Array:
         """``T_world_sensor`` (4, 4) at which the returns of a sweep fit the surfaces best.
@@ -95,9 +95,10 @@ class Surfaces:
     ) -> Sweep:
         """The sweep near where it is, with the pose and motion at which ``predict(sweep)`` (b,) gives its ranges.
 
-        Planes through the nearest surface are not quite what beams meet: where surfaces overlap, a ray reads a mean of
-        them that begins at the first. ``predict`` gives infinity where nothing is met. With ``motion``, that within the
-        sweep is corrected by a turn and a shift that grow with time and with its square, if its beams have times.
+        Planes through the nearest surface are not quite what beams hit: where surfaces overlap, a ray reads a mean of
+        them that begins at the first. ``predict`` gives infinity where nothing is hit. With ``motion``, the motion
+        within the sweep is corrected by a turn and a shift that grow with time and with its square. That needs beams
+        with times.
         """
         if self._planes is None or len(sweep) == 0:
             return sweep
@@ -120,10 +121,10 @@ class Surfaces:
             place = pose.copy()
             place[:3, 3] -= self.origin
             points = transform(place, local[near])
-            met = transform(place, start[near] + along * (local[near] - start[near]))
-            found, _, normal = self._planes.find(met)
-            points, met, late = points[found], met[found], grown[near][found]
-            error = plane_distances(points, met, normal)
+            hit = transform(place, start[near] + along * (local[near] - start[near]))
+            found, _, normal = self._planes.find(hit)
+            points, hit, late = points[found], hit[found], grown[near][found]
+            error = plane_distances(points, hit, normal)
             if len(error) < 100:
                 break
             rigid = motion_jacobian(points - place[:3, 3], normal)
@@ -162,8 +163,8 @@ class _Planes:
 class _PlanesInTiles:
     """The same for layers that are read tile by tile; those used last are kept."""
 
-    def __init__(self, layers: Sequence[LayerCells], most: float) -> None:
-        self._layers, self._most = layers, most
+    def __init__(self, layers: Sequence[LayerCells], max_places: float) -> None:
+        self._layers, self._max_places = layers, max_places
         self._cells = [(i, tile) for i, layer in enumerate(layers) for tile in range(len(layer.table.n_rows))]
         self._boxes = np.concatenate([layer.table.bounds for layer in layers])
         self._kept: OrderedDict[int, _Planes] = OrderedDict()
@@ -193,7 +194,7 @@ class _PlanesInTiles:
             part = self._layers[i].read(tile)
             assert isinstance(part, Splats | Mesh | Volumes)
             self._kept[cell] = _Planes([_planes(part)])
-            while len(self._kept) > 1 and sum(len(kept.centre) for kept in self._kept.values()) > self._most:
+            while len(self._kept) > 1 and sum(len(kept.centre) for kept in self._kept.values()) > self._max_places:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(cell)
         return self._kept[cell]
@@ -212,7 +213,7 @@ def _planes(layer: Splats | Mesh | Volumes) -> tuple[Array, Array]:
         return layer.mean.astype(np.float64), portable.eigh3(layer.matrices)[1][:, :, 0]
     corners = layer.vertices.astype(np.float64)[layer.faces]
     area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1) / 2
-    count = int(np.clip(area.sum() / _SPACING_M**2, 1, _MOST_PLACES))
+    count = int(np.clip(area.sum() / _SPACING_M**2, 1, _MAX_PLACES))
     rng = np.random.default_rng(0)
     face = np.searchsorted(np.cumsum(area), rng.uniform(0, area.sum(), count)).clip(max=len(area) - 1)
     share = rng.dirichlet((1, 1, 1), count)  # even over the triangle

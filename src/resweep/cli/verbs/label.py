@@ -49,12 +49,13 @@ def label(
     from resweep.cli.shared.inputs import check_folder, open_recording, report_skipped
     from resweep.io import write_log
     from resweep.segmentation import label_log, load_labeller
+    from resweep.sensors.infer.drive import Preparation
     from resweep.work import Threads
 
     labeller = load_labeller(model)
     check_folder(output, overwrite)
     log = open_recording(source, keep_going)
-    named = label_log(log, labeller)
+    named = label_log(log, labeller, Preparation.of(log))
     workers = Threads(threads or count_cores())
     write_log(named, output, format=format, overwrite=overwrite, resume=True, made_from=given, workers=workers)
     report_skipped(source, log)

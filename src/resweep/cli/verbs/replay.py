@@ -73,7 +73,7 @@ def replay(
     model = None if realism is None else load_realism(realism)
     check_folder(output, overwrite)
     check_world(world)
-    recorded = open_posed(path, False, poses, pose_rate, empty_beams=False)
+    recorded = open_posed(path, False, poses, pose_rate)
     objects = None if bank is None else load_bank(bank)
     with open_workers(cluster) as workers, open_progress() as progress:
         progress.start(f"reading {world}")

@@ -42,14 +42,14 @@ def sum_pano(sums: MetricSums, beams: tuple[Beams, Beams], match: Match, images:
         _add_clouds(sums, clouds[0], clouds[1], threads)
 
 
-def _add(sums: MetricSums, name: str, unit: str, values: list[Array], pixels: Array, most: float) -> None:
+def _add(sums: MetricSums, name: str, unit: str, values: list[Array], pixels: Array, value_max: float) -> None:
     """Add RMSE, median absolute error, PSNR and SSIM of the ``pixels`` of two images, whose values (n,) are given."""
-    sim, real = (np.clip(value, _SMALLEST, most) for value in values)
+    sim, real = (np.clip(value, _SMALLEST, value_max) for value in values)
     square = float(((sim - real) ** 2).mean())
     sums.add_mean(f"{name}_rmse{unit}", float(np.sqrt(square)))
     sums.add_mean(f"{name}_medae{unit}", float(np.median(np.abs(sim - real))))
     short = name.removesuffix("_depth")
-    sums.add_mean(f"{short}_psnr_db", psnr(square, most))
+    sums.add_mean(f"{short}_psnr_db", psnr(square, value_max))
     likeness = pano_ssim(_image(sim, pixels), _image(real, pixels), float(real.max() - real.min()), pixels)
     if likeness is not None:
         sums.add_mean(f"{short}_ssim", likeness)

@@ -22,10 +22,10 @@ _DIGIT = 16  # bits
 
 
 class Column:
-    """Numbers (n,) of one ``dtype`` that are appended in order; more than ``most`` lie in a temporary file."""
+    """Numbers (n,) of one ``dtype`` that are appended in order; more than ``max_held`` lie in a temporary file."""
 
-    def __init__(self, dtype: type[np.floating[Any]] = np.float32, most: int = MAX_NUMBERS) -> None:
-        self.dtype, self.most = np.dtype(dtype), most
+    def __init__(self, dtype: type[np.floating[Any]] = np.float32, max_held: int = MAX_NUMBERS) -> None:
+        self.dtype, self.max_held = np.dtype(dtype), max_held
         self._parts: list[Array] = []
         self._held = self._stored = 0
         self._file: IO[bytes] | None = None
@@ -37,7 +37,7 @@ class Column:
         """Take in further numbers (m,)."""
         self._parts.append(np.asarray(numbers, self.dtype))
         self._held += len(numbers)
-        if self._held > self.most:
+        if self._held > self.max_held:
             self._store()
 
     def _store(self) -> None:

@@ -18,6 +18,7 @@ from resweep.pose import Array
 from resweep.progress import track
 from resweep.segmentation.features import ThinnedSweep, thin_sweep
 from resweep.segmentation.pyramid import Pyramid, join_pyramids, make_pyramid
+from resweep.sensors.infer.drive import prepare_drive
 
 IGNORED = -1  # class of what has none
 
@@ -79,7 +80,7 @@ def read_samples(log: Log, vocabulary: Vocabulary, network: NetworkConfig, threa
     check_labels(log, vocabulary)
     mapping = map_labels(log.labels, vocabulary.labels)
     samples = []
-    for sweep in track(log, f"reading {log.name}"):
+    for sweep in track(prepare_drive(log), f"reading {log.name}"):
         if len(sweep) == 0:
             continue
         truth = vocabulary.number(mapping.map(sweep.label))

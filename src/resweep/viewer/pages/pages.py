@@ -11,6 +11,7 @@ from resweep.errors import ResweepError
 from resweep.files import atomic_file
 from resweep.log import Log
 from resweep.pose import Array, Trajectory
+from resweep.sensors.infer.drive import prepare_drive
 from resweep.simulate.resimulate import resimulate
 from resweep.viewer.contents import ViewerContents, shorten
 from resweep.viewer.pages.log_page import LogPage
@@ -73,7 +74,9 @@ class Viewer:
         if not opened.worlds or opened.scenarios or len(opened.logs) != 1:
             return list(opened.logs)
         world_name, world = opened.worlds[0]
-        return [opened.logs[0], (f"{world_name}, the same beams", resimulate(opened.logs[0][1], world))]
+        name, log = opened.logs[0]
+        log = prepare_drive(log)  # both sides with the motion corrected
+        return [(name, log), (f"{world_name}, the same beams", resimulate(log, world))]
 
     def _make_page(self, start: Array) -> WorldPage | BankPage | SensorPage:
         opened = self.opened
