@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -156,3 +157,25 @@ def test_the_command_refuses_before_the_work(tmp_path: Path, run: Any) -> None:
     done = run(tmp_path / "sim", tmp_path / "real", "-o", tmp_path / "report.pdf")
     assert isinstance(done.exception, ResweepError)
     assert ".html or .json" in str(done.exception)
+
+
+def test_a_report_of_held_out_sweeps_states_placements_by_returns(logs: tuple[Log, Log], tmp_path: Path) -> None:
+    report = evaluate(*logs)
+    names = ("at the recorded pose", "registered by pose", "registered with motion")
+    shares = iter((0.111, 0.222, 0.333, 0.444, 0.555, 0.666))
+    rows = [
+        {
+            "placement": name,
+            **{kind: {"range_median_m": 0.01, "within_0.10m": next(shares)} for kind in ("most_likely", "drawn")},
+        }
+        for name in names
+    ]
+    placed = replace(report, placements=rows)
+    page = placed.save(tmp_path / "report.html").read_text(encoding="utf-8")
+    for text in (str(placed), page):
+        places = [text.index(f"{share:.4f}") for share in (0.111, 0.222, 0.333, 0.444, 0.555, 0.666)]
+        assert places == sorted(places)
+        assert all(name in text for name in names)
+        assert "drawn return" in text
+    assert Report.load(placed.save(tmp_path / "report.json")).placements == rows
+    assert "most likely return" not in str(report)
