@@ -44,6 +44,7 @@ SMALLER = {
         ("--holdout 5", "--holdout 3 --refine none"),
         ("town.world --sweeps", "town.world --refine none --sweeps"),
         ("rs.build(log[:60])", 'rs.build(log[:60], rs.HybridConfig(refine="none"))'),
+        ("rs.holdout(log, [5])", 'rs.holdout(log, [3], rs.HybridConfig(refine="none"))'),
     ),
     "evaluation.md": (("--holdout 2", "--holdout 2 --refine none"),),
     "datasets.md": (("edge-cases -o", "edge-cases --set scenarios=[hidden-car] -o"),),

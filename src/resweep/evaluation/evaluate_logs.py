@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from resweep.labels import UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.log import Log
 from resweep.map_filter import MapFilter
 from resweep.memory import parse_memory
+from resweep.progress import open_progress
 from resweep.sensors.infer.drive import prepare_drive
 from resweep.simulate import Retracer
 from resweep.sweep import Sweep
@@ -43,7 +44,7 @@ def evaluate(
     threads: int = 0,
     memory: int | str | None = None,
     workers: Workers | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: bool = False,
 ) -> Report:
     """Compare simulated sweeps with real ones; every metric is defined in `METRICS`.
 
@@ -65,7 +66,7 @@ def evaluate(
     ``threads``: 0 for all cores. ``memory`` bounds what is held, such as "4GB" or a number of bytes (default: half of
     the machine's): clouds beyond it are kept in temporary files, and figures do not depend on it.
     ``workers`` load and compare the pairs (default: this process); figures do not depend on them either.
-    ``progress(done, total)`` is called after each pair.
+    ``progress`` shows how many pairs are compared.
 
     Example: ``print(rs.evaluate(rs.open_log("simulated"), rs.open_log("recorded"))["c2c_m"])``
     """
@@ -84,7 +85,11 @@ def evaluate(
         if totals.same_frame:
             raise ResweepError("evaluate: accumulate needs poses, and a log knows none; open it with poses=")
         totals.accumulate = True
-    totals.compare_pairs(pairs, tolerance_rad, workers or OneProcess(), progress)
+    with open_progress(progress) as shown:
+        shown.start("comparing sweeps", len(pairs))
+        totals.compare_pairs(
+            pairs, tolerance_rad, workers or OneProcess(), lambda done, total: shown.advance(1, f"{done}/{total}")
+        )
     totals.compare_with_recorded()
     if totals.accumulated is not None:
         totals.accumulated.sum_into(totals.total)

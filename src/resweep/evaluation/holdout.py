@@ -21,7 +21,6 @@ from resweep.evaluation.report.report import Report
 from resweep.log import Log
 from resweep.map_filter import MapFilter
 from resweep.memory import parse_memory, resident_memory
-from resweep.progress import open_progress
 from resweep.sensors.infer.drive import prepare_drive
 from resweep.simulate import RealismModel, Retracer
 from resweep.sweep import Sweep
@@ -36,7 +35,7 @@ def holdout(
     config: BuildConfig | None = None,
     *,
     memory: int | str | None = None,
-    resume: str | Path | None = None,
+    partial: str | Path | None = None,
     progress: bool = True,
     realism: RealismModel | None = None,
     seed: int = 0,
@@ -55,7 +54,7 @@ def holdout(
     Beams that returned from what the map leaves out (``config.map``), such as moving cars, do not count on either side.
     The recorded cloud of ``c2c_m`` is the whole log. Held-out sweeps are fired as they are compared, none is kept.
 
-    ``memory`` bounds the build and the comparison. ``resume`` names a folder in which finished stages of the build are
+    ``memory`` bounds the build and the comparison. ``partial`` names a folder in which finished stages of the build are
     kept, and found by the same call; it stays until its caller removes it.
     ``progress`` shows the stages. With a learned model ``realism`` drawn returns are as it says. ``seed`` is that of
     drawn returns. ``build`` gives the world of the other sweeps in place of all this. ``options`` are those of
@@ -69,8 +68,8 @@ def holdout(
     log = prepare_drive(log)
     begun, checkpoints = time.perf_counter(), Checkpoints()
     if build is None:
-        if resume is not None:
-            checkpoints = open_checkpoints(Path(resume), log[rest], resolve(log[rest], config, memory=memory))
+        if partial is not None:
+            checkpoints = open_checkpoints(Path(partial), log[rest], resolve(log[rest], config, memory=memory))
         world = rs_build(log[rest], config, memory=memory, progress=progress, checkpoints=checkpoints)
     else:
         world = build(log[rest])
@@ -82,9 +81,7 @@ def holdout(
     simulated = replace(log[chosen], load=held_out.simulated, name="simulated", **fired)
     # What the world takes beyond the bound was the build's to say.
     bound = max(parse_memory(memory), resident_memory() + _COMPARING)
-    with open_progress(progress) as shown:
-        shown.start("comparing held-out sweeps", len(chosen))
-        report = evaluate(simulated, real, recorded=log, memory=bound, progress=lambda *_: shown.advance(), **options)
+    report = evaluate(simulated, real, recorded=log, memory=bound, progress=progress, **options)
     values = {
         **report.metrics,
         "primitives": float(world.n_primitives),

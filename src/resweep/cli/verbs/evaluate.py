@@ -131,7 +131,7 @@ def evaluate(
         config = build_config(method, add_refinement(set_, refine))  # a mistake is said before anything is read
         partial = None if output is None else find_partial(output)
         given = _open_held(sim, keep_going, poses, pose_rate, labels, odometry, realism)
-        report = _hold_out(*given, holdout, every, config, resume=partial, accumulate=accumulate, memory=bound)
+        report = _hold_out(*given, holdout, every, config, partial=partial, accumulate=accumulate, memory=bound)
     if output is not None:
         with open_progress() as progress:
             progress.start(f"writing {output.name}")
@@ -163,7 +163,6 @@ def _compare(
     from resweep.cluster import open_workers
     from resweep.evaluation import evaluate as compare
     from resweep.labels import UNKNOWN_LABELS
-    from resweep.progress import open_progress
 
     if real is None:
         raise ResweepError(f"evaluate '{sim}': against what? give REAL, or --holdout to hold sweeps of one log out")
@@ -173,14 +172,8 @@ def _compare(
         simulated = replace(simulated, labels=recorded.labels)
     report_skipped(sim, simulated)
     report_skipped(real, recorded)
-    with open_workers(cluster) as workers, open_progress() as progress:
-        progress.start("comparing", min(len(simulated), len(recorded)))
-
-        def advance(done: int, total: int) -> None:
-            progress.advance(1, f"{done}/{total}")
-
-        options: dict[str, Any] = {"accumulate": accumulate, "memory": memory, "workers": workers}
-        return compare(simulated, recorded, **options, progress=advance)
+    with open_workers(cluster) as workers:
+        return compare(simulated, recorded, accumulate=accumulate, memory=memory, workers=workers, progress=True)
 
 
 def _open_held(
