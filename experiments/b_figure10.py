@@ -22,11 +22,10 @@ from matplotlib.figure import Figure
 
 from experiments.presenting import GREEN, INK, ORANGE, console, figure, main, progress, table
 from resweep import Instances, World
-from resweep.drive import LidarMount, Loop, LoopConfig, Rig
+from resweep.drive import LidarMount, Loop, LoopConfig, Observation, Rig
 from resweep.drive.planners import Navigator
 from resweep.drive.planners.astar import inflate
 from resweep.drive.planners.costmap import LETHAL, CostMap, point_costs
-from resweep.drive.sensing import Observation
 from resweep.pose import Array
 from resweep.scenes import CourtyardConfig, courtyard
 from resweep.scenes.labels import Label

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from resweep.drive.sensing import load_rig
+from resweep.drive import load_rig
 from resweep.sensors import sensor_names
 from tests.docs.pages import DOCS, PAGES, find_blocks, read_text
 from tests.docs.written import load_script

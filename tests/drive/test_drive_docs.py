@@ -9,10 +9,8 @@ from typing import Any
 
 import yaml
 
-from resweep.drive import Rig
+from resweep.drive import Loop, LoopConfig, Rig, Run
 from resweep.drive.autonomy.messages import describe_mission, describe_observation
-from resweep.drive.loop import Loop, LoopConfig
-from resweep.drive.run import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "drive.md").read_text(encoding="utf-8")

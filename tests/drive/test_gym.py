@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from resweep.drive import Loop, LoopConfig, Rig
+from resweep.drive import Loop, LoopConfig, Rig, Scan
 from resweep.drive.gym import DriveEnv, make_vector, nearest_by_sector, select_by_height
-from resweep.drive.sensing import Scan
 from resweep.errors import ResweepError
 from resweep.pose import from_xyz_rpy, inverse, transform
 from tests.drive.gym_places import make_env

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from resweep import World
-from resweep.drive import Loop, LoopConfig, Rig
-from resweep.drive.sensing import Compass, Gps, Imu, Odometry
+from resweep.drive import Compass, Gps, Imu, Loop, LoopConfig, Odometry, Rig
 from resweep.drive.sensing.instruments import VehicleMotion, make_instruments
 from resweep.drive.vehicles.spec import GRAVITY_MPS2
 from resweep.pose import Array, Trajectory, from_xyz_rpy

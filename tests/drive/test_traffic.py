@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from resweep import Scenario, World
-from resweep.drive import Loop, LoopConfig, Rig
-from resweep.drive.idm import Idm, accelerate
+from resweep.drive import Idm, Loop, LoopConfig, Rig
+from resweep.drive.idm import accelerate
 from resweep.errors import ResweepError
 from resweep.scenes import SCENE_LABELS, Label, ground_plane
 
