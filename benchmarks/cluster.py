@@ -26,7 +26,7 @@ from resweep.io import write_log
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.scenes import street
 from resweep.sensors import load_sensor
-from resweep.simulate.drive import Drive
+from resweep.simulate.simulated_drive import SimulatedDrive
 from resweep.work import Workers
 
 WORLD, SENSOR = "scene:street", "velodyne-hdl-64e"
@@ -76,7 +76,7 @@ def _make_drive(workers: Workers, sweeps: int, place: Path) -> Callable[[], None
     sensor = load_sensor(SENSOR)
     times = np.linspace(0.0, (sweeps + 1) * sensor.sweep_period_s, 50)
     poses = np.stack([from_xyz_rpy(-30.0 + 60.0 * time / times[-1], -1.3, 1.8) for time in times])
-    drive = Drive(WORLD, sensor, motion=Trajectory(times, poses), sweeps=sweeps).run(street(0))
+    drive = SimulatedDrive(WORLD, sensor, motion=Trajectory(times, poses), sweeps=sweeps).run(street(0))
 
     def simulate() -> None:
         shutil.rmtree(place / "drive", ignore_errors=True)

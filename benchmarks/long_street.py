@@ -26,7 +26,7 @@ from resweep.io import open_log, write_log
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenes import StreetConfig, street
-from resweep.scenes.labels import SCENE_LABELS
+from resweep.scenes.scene_labels import SCENE_LABELS
 from resweep.sensors import Sensor
 from resweep.simulate import Simulator
 from resweep.sweep import Sweep

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from resweep.map.observed import SpaceObserver
+from resweep.map.observed_voxels import SpaceObserver
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenes import (
     CourtyardConfig,
@@ -20,7 +20,7 @@ from resweep.scenes import (
     placements,
     spaced_positions,
 )
-from resweep.scenes.scatter import tilings
+from resweep.scenes.scatter_plants import tilings
 from resweep.sensors import Sensor, load_sensor
 from resweep.simulate import Simulator
 from resweep.worlds import Instances, Mesh, Splats, World

@@ -28,7 +28,7 @@ from resweep.drive.planners.astar import inflate
 from resweep.drive.planners.costmap import LETHAL, CostMap, point_costs
 from resweep.pose import Array
 from resweep.scenes import CourtyardConfig, courtyard
-from resweep.scenes.labels import Label
+from resweep.scenes.scene_labels import Label
 from resweep.sensors import load_sensor
 
 SENSORS = {

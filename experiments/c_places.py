@@ -20,7 +20,7 @@ from scipy.spatial.transform import Rotation
 import resweep as rs
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenes.street import StreetConfig, street
-from resweep.sensors.infer.drive import prepare_drive
+from resweep.sensors.infer.inferred_drive import prepare_drive
 
 DATA = Path(os.environ.get("RESWEEP_TEST_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
 STREET = "synthetic street"

@@ -17,7 +17,7 @@ from experiments.presenting import BLUE, GREY, ORANGE, console, figure, main, pr
 from experiments.range_models import Array
 from resweep import Asset, Splats, World
 from resweep.neighbours import Neighbours
-from resweep.objects.bank import build_bank
+from resweep.objects.bank_building import build_bank
 from resweep.objects.coloured_icp import make_target, register
 from resweep.objects.config import IcpConfig, ObjectConfig
 from resweep.pose import from_xyz_rpy, transform

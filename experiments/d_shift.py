@@ -18,7 +18,7 @@ import resweep as rs
 from experiments.c_places import DATA, Place, hdl64, known_street
 from experiments.presenting import BLUE, GREEN, ORANGE, console, figure, main, progress, table
 from resweep.pose import Array
-from resweep.sensors.infer.drive import prepare_drive
+from resweep.sensors.infer.inferred_drive import prepare_drive
 
 SHIFTS_M = (0.0, 1.0, 2.0, 3.0)
 GOAL = 1.3  # Chamfer distance at 3 m in that at 0 m

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from resweep.build import CarveConfig, reference
+from resweep.build import CarveConfig
 from resweep.build.splats.carve import carve
 from resweep.build.splats.splats import GrowthResult
 from resweep.labels import Group
 from tests.places import cloud_of
+from tests.reference import map_kernels as reference
 
 
 def discs(group: Group = Group.SURFACE) -> GrowthResult:

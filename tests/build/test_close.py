@@ -16,7 +16,7 @@ from resweep.build.tiles.squares import find_margin
 from resweep.labels import NO_LABELS
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, from_xyz_rpy
-from resweep.scenes.parts import ground_plane, merged, wall
+from resweep.scenes.scene_parts import ground_plane, merged, wall
 from resweep.worlds import Mesh, World
 from tests.places import cloud_of
 

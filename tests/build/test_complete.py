@@ -10,7 +10,7 @@ from resweep.build import Cloud, Map
 from resweep.build.complete.complete import NAME, complete
 from resweep.build.complete.crowns import close_crowns
 from resweep.build.complete.facades import MOST_M, continue_facades
-from resweep.build.complete.ground import REACH_M, continue_ground
+from resweep.build.complete.ground_continuation import REACH_M, continue_ground
 from resweep.labels import UNKNOWN_LABELS, load_labels
 from resweep.pose import Array
 from resweep.worlds import Splats, Volumes

@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 
 import resweep as rs
-from resweep.build import Map, MeshConfig, reference
+from resweep.build import Map, MeshConfig
 from resweep.build.mesh.implicit import REACH_SIGMAS, SignedDistance
 from resweep.build.mesh.marching_cubes import polygonise
 from resweep.build.mesh.mesh import estimate_normals, fit, reconstruct
 from resweep.build.splats.splats import face_sensor
 from resweep.errors import ResweepError
 from resweep.neighbours import Neighbours
-from resweep.simulate.align import align
+from resweep.simulate.surface_alignment import align
 from resweep.worlds.layers.triangles import unit_normals
 from tests.places import POLE, ROAD, at, cloud_of, log_of, plane
+from tests.reference import map_kernels as reference
 
 CONFIGS = {
     "imls": MeshConfig(method="imls"),

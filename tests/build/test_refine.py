@@ -7,8 +7,8 @@ import pytest
 
 import resweep as rs
 from resweep.build import HybridConfig, Map, MapConfig, SurfelConfig
-from resweep.build.refine.beams import find_volumes, sum_beams
 from resweep.build.refine.refine import refine
+from resweep.build.refine.refine_beams import find_volumes, sum_beams
 from resweep.build.refine.steps import change_splats
 from resweep.build.settings.refine import REFINEMENTS
 from resweep.errors import ResweepError

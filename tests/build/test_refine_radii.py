@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from resweep.build.refine.beams import sum_beams
 from resweep.build.refine.radii import cut_radii, grow_radii
+from resweep.build.refine.refine_beams import sum_beams
 from resweep.build.refine.steps import change_splats
 from resweep.build.settings.refine import REFINEMENTS
 from resweep.map.beams import Beams

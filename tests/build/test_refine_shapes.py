@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from resweep.build.refine.beams import sum_beams
+from resweep.build.refine.refine_beams import sum_beams
 from resweep.build.refine.shapes import find_kept, reshape_volumes
 from resweep.build.settings.refine import REFINEMENTS
 from resweep.map.beams import Beams

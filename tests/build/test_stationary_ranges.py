@@ -12,8 +12,8 @@ import resweep as rs
 from resweep.build import CalibrateConfig, HybridConfig, Map, SplatConfig
 from resweep.build.plan import resolve
 from resweep.build.stationary.directions import SHOTS_MIN, find_directions
-from resweep.build.stationary.learning import count_primitives, learn, predict_likelihood, read_beams
 from resweep.build.stationary.range_cells import RangeCells
+from resweep.build.stationary.stationary_learning import count_primitives, learn, predict_likelihood, read_beams
 from resweep.labels import NO_LABELS
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenes import box, wall

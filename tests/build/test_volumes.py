@@ -14,7 +14,7 @@ from resweep.build.volumes.permeability import OwnVolumes
 from resweep.build.volumes.volumes import VolumeEstimate
 from resweep.errors import ResweepError
 from resweep.map.beams import extract_beams
-from resweep.map.observed import measure_ring_gap
+from resweep.map.observed_voxels import measure_ring_gap
 from resweep.simulate import Retracer
 from resweep.sweep import Sweep
 from resweep.voxels import number_voxels

@@ -14,7 +14,7 @@ import pytest
 from resweep.io import open_log
 from resweep.memory import spare_memory
 from resweep.worlds import Splats, World
-from resweep.worlds.store.sizes import count_bytes, estimate_memory
+from resweep.worlds.store.memory_sizes import count_bytes, estimate_memory
 
 SENSOR = "velodyne-vlp-16"
 PLAN = "worlds: [big.world]\nsensors: [velodyne-vlp-16]\nscenarios: [hidden-car]\nsweeps: 1\n"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from resweep import Sweep
-from resweep.evaluation.compare.beams import (
+from resweep.evaluation.compare.beam_comparison import (
     Match,
     beam_spacing,
     comparable_beams,

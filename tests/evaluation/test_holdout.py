@@ -15,7 +15,7 @@ from resweep.log import Log
 from resweep.pose import from_xyz_rpy
 from resweep.scenes import SCENES
 from resweep.simulate import Simulator
-from resweep.simulate.align import align
+from resweep.simulate.surface_alignment import align
 
 
 @pytest.fixture(scope="module")

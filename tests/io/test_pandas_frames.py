@@ -16,7 +16,7 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.io.datasets.pandaset.pandas_frames import read_frame
-from resweep.io.limits import gunzip
+from resweep.io.reading_limits import gunzip
 
 pd = pytest.importorskip("pandas")
 

@@ -11,7 +11,7 @@ import pytest
 
 import resweep as rs
 from resweep.boxes import Boxes
-from resweep.build import Cloud, MapConfig, accumulate, reference
+from resweep.build import Cloud, MapConfig, accumulate
 from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.map.accumulate import read_columns
@@ -22,6 +22,7 @@ from resweep.map.visibility import RangeImage, count_seen_through, find_seen_thr
 from resweep.pose import Array
 from resweep.scenes import SCENES
 from tests.places import LABELS, at, cloud_of
+from tests.reference import map_kernels as reference
 
 Numbered = list[tuple[int, RangeImage]]
 

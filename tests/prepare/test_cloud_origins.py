@@ -15,9 +15,9 @@ from resweep.build.plan import resolve
 from resweep.build.volumes.permeability import BeamCounter
 from resweep.map.beams import Beams
 from resweep.pose import Array, from_xyz_rpy
-from resweep.prepare.clouds.pulses import find_track
+from resweep.prepare.clouds.cloud_pulses import find_track
+from resweep.prepare.clouds.cloud_survey import survey_cloud
 from resweep.prepare.clouds.standpoints import find_standpoints
-from resweep.prepare.clouds.survey import survey_cloud
 from tests.survey_files import SCANNER, UTM, fly, scan_room, write_las
 
 

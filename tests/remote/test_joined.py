@@ -18,8 +18,8 @@ from resweep.log import Log
 from resweep.remote import find_path
 from resweep.worlds import Mesh, World
 from resweep.worlds.store import generations
+from resweep.worlds.store.memory_sizes import estimate_memory
 from resweep.worlds.store.save import save_world
-from resweep.worlds.store.sizes import estimate_memory
 from tests.remote.server import Server, get, list_keys, read_all, read_folder
 from tests.worlds.conftest import ground
 

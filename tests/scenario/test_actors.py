@@ -10,7 +10,7 @@ from resweep.errors import ResweepError
 from resweep.pose import Trajectory, from_xyz_rpy, transform
 from resweep.scenario import Actor
 from resweep.scenes.cars import car
-from resweep.scenes.parts import box
+from resweep.scenes.scene_parts import box
 from resweep.worlds import Instances
 
 

@@ -14,7 +14,7 @@ from resweep.scenario.ground import Ground
 from resweep.scenario.motion import MotionSpec
 from resweep.scenario.scenario import SCENARIOS
 from resweep.scenes import box, ground_plane, street, wall
-from resweep.scenes.parts import merged
+from resweep.scenes.scene_parts import merged
 
 EGO: dict[str, Any] = {"lane": [[-40, -3], [40, -3]], "speed_mps": 8}
 

@@ -13,7 +13,7 @@ import resweep as rs
 from resweep.calibrate.calibrate import calibrate
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.log import Log
-from resweep.sensors.infer.drive import prepare_drive
+from resweep.sensors.infer.inferred_drive import prepare_drive
 from resweep.simulate import Retracer
 from tests.sensors.yard import Spin, two_blocks
 

@@ -14,10 +14,10 @@ from resweep.io import load_sweep, write_sweep
 from resweep.pose import Array, Trajectory, from_xyz_rpy, transform
 from resweep.scenario import Actor
 from resweep.scenes.cars import car
-from resweep.scenes.parts import box, ground_plane
+from resweep.scenes.scene_parts import box, ground_plane
 from resweep.sensors import Sensor, fire, load_sensor
 from resweep.simulate import Retracer, Simulator
-from resweep.simulate.actors import hit_times
+from resweep.simulate.actor_set import hit_times
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import Instances, Mesh, Splats, Volumes, World
 from tests.reference.beam import rays, rebuilt_hits

@@ -10,8 +10,8 @@ import resweep as rs
 from resweep.pose import Array, from_xyz_rpy, inverse
 from resweep.registration import correct_motion, motion_vector
 from resweep.simulate import Retracer
-from resweep.simulate.align import Surfaces
 from resweep.simulate.recorded_sensor import one_ray_sensor
+from resweep.simulate.surface_alignment import Surfaces
 from resweep.worlds import Splats
 
 

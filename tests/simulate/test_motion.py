@@ -9,7 +9,7 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.pose import Trajectory, from_xyz_rpy
-from resweep.scenes.parts import ground_plane
+from resweep.scenes.scene_parts import ground_plane
 from resweep.sensors import fire
 from resweep.simulate import Simulator, simulator
 from resweep.simulate.pulses import Pulses

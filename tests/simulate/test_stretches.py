@@ -9,7 +9,7 @@ import pytest
 
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenario import Actor
-from resweep.scenes.parts import box
+from resweep.scenes.scene_parts import box
 from resweep.sensors import Sensor, fire
 from resweep.simulate import Simulator
 from resweep.worlds import Splats, World

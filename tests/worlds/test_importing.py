@@ -8,7 +8,7 @@ import trimesh
 
 from resweep.errors import ResweepError
 from resweep.worlds import World
-from resweep.worlds.layers.colours import face_reflectance, linear_from_srgb
+from resweep.worlds.layers.colour_reflectance import face_reflectance, linear_from_srgb
 from resweep.worlds.layers.mesh_files import load_mesh
 
 TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"

@@ -8,9 +8,9 @@ from resweep.build.settings.hybrid import HybridConfig
 from resweep.build.settings.splats import SplatSettings
 from resweep.build.settings.volumes import VolumeSettings
 from resweep.config import Spec
+from resweep.prepare.clouds.cloud_survey import Survey
 from resweep.prepare.clouds.origins import Origins
 from resweep.prepare.clouds.place import PlacedCloud
-from resweep.prepare.clouds.survey import Survey
 
 _REACH = 4.0  # in spacings: how far the neighbours of a volume may lie
 

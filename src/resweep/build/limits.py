@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from resweep.build.plan import Plan
-from resweep.build.refine.beams import EMPTY_RANGE_M
 from resweep.build.refine.blind_sectors import BlindSectors, RangeLimit
+from resweep.build.refine.refine_beams import EMPTY_RANGE_M
 from resweep.build.store import LayerStore
 from resweep.calibration import Calibration
 from resweep.log import Log

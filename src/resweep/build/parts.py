@@ -30,7 +30,7 @@ from resweep.build.volumes import volumes
 from resweep.errors import NothingToFitError
 from resweep.labels import Group
 from resweep.map.map import Map
-from resweep.map.seen import record_seen
+from resweep.map.seen_records import record_seen
 from resweep.map.store.part import PERMEABLE
 from resweep.pose import Array
 from resweep.progress import begin_stage

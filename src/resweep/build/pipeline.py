@@ -39,7 +39,7 @@ from resweep.memory import format_memory, parse_memory
 from resweep.prepare.spool import open_spool
 from resweep.progress import Stages, begin_stage
 from resweep.remote import discard_stage, find_path, lock_output, stage
-from resweep.sensors.infer.drive import prepare_drive
+from resweep.sensors.infer.inferred_drive import prepare_drive
 from resweep.work import Threads, Workers, is_here
 from resweep.worlds import StreamedWorld, World
 from resweep.worlds.store.generations import is_taken

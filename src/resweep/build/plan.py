@@ -23,7 +23,7 @@ from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.map.accumulate import find_mappable
 from resweep.map.config import ReflectanceConfig
-from resweep.map.observed import measure_ring_gap
+from resweep.map.observed_voxels import measure_ring_gap
 from resweep.memory import format_memory, parse_memory
 from resweep.pose import Array
 from resweep.prepare.clouds.place import is_cloud, place_cloud

@@ -12,7 +12,7 @@ from resweep.boxes import BOX_MARGIN_M, Boxes
 from resweep.pose import Array
 from resweep.scenario import Actor
 from resweep.simulate import Simulator
-from resweep.simulate.actors import hit_times
+from resweep.simulate.actor_set import hit_times
 from resweep.simulate.occlusion import count_unoccluded_returns
 from resweep.sweep import Sweep
 

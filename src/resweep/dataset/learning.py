@@ -25,7 +25,7 @@ from resweep.optional import require
 from resweep.pose import Array
 from resweep.scenario import Actor
 from resweep.scenario.replay_actors import replay_actors
-from resweep.sensors.infer.drive import prepare_drive
+from resweep.sensors.infer.inferred_drive import prepare_drive
 from resweep.simulate.realism.model_card import RealismCard
 from resweep.sweep import Sweep
 from resweep.worlds import World

@@ -11,10 +11,10 @@ from resweep.objects import build_bank
 from resweep.scenario import Bank
 from resweep.scenario.replay_actors import find_sweep_starts, replay_actors
 from resweep.sensors import Sensor, fire, load_sensor
-from resweep.sensors.infer.drive import prepare_drive
+from resweep.sensors.infer.inferred_drive import prepare_drive
 from resweep.simulate import Simulator
-from resweep.simulate.drive import Drive
 from resweep.simulate.realism import RealismModel
+from resweep.simulate.simulated_drive import SimulatedDrive
 from resweep.worlds import StreamedWorld, World
 
 
@@ -64,7 +64,7 @@ def replay(
         drive = simulator.run(motion, starts=starts)
     else:
         how: dict[str, Any] = {"actors": tuple(found.actors), "realism": realism, "seed": seed}
-        plan = Drive(world_name, chosen, motion=motion, starts=starts, **how)
+        plan = SimulatedDrive(world_name, chosen, motion=motion, starts=starts, **how)
         drive = plan.run(world)
     source = str(log.meta.get("path", log.name))
     tracks = {str(instance): track for instance, track in found.tracks.items()}

@@ -21,7 +21,7 @@ from resweep.log import Log
 from resweep.map_filter import MapFilter
 from resweep.memory import parse_memory
 from resweep.progress import open_progress
-from resweep.sensors.infer.drive import prepare_drive
+from resweep.sensors.infer.inferred_drive import prepare_drive
 from resweep.simulate import Retracer
 from resweep.sweep import Sweep
 from resweep.work import OneProcess, Workers

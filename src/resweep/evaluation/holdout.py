@@ -21,7 +21,7 @@ from resweep.evaluation.report.report import Report
 from resweep.log import Log
 from resweep.map_filter import MapFilter
 from resweep.memory import parse_memory, resident_memory
-from resweep.sensors.infer.drive import prepare_drive
+from resweep.sensors.infer.inferred_drive import prepare_drive
 from resweep.simulate import RealismModel, Retracer
 from resweep.sweep import Sweep
 from resweep.worlds import StreamedWorld, World

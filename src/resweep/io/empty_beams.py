@@ -35,7 +35,7 @@ _UPRIGHT = np.diag([1.0, -1.0, -1.0, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
-class MountedLidar:
+class LogLidar:
     """One LiDAR of a log: its rings, from ``first_ring`` to below ``last_ring``, and where it is mounted.
 
     ``T_frame_lidar`` leads to the frame of the log's points; its z axis is the one that the LiDAR spins about.
@@ -56,7 +56,7 @@ class MountedLidar:
 class LidarRig:
     """The LiDARs of a log. ``motion`` is ``T_world_frame`` where points were compensated with it, by their times."""
 
-    lidars: Sequence[MountedLidar] = (MountedLidar(),)
+    lidars: Sequence[LogLidar] = (LogLidar(),)
     motion: Trajectory | None = None
 
     @property
@@ -64,7 +64,7 @@ class LidarRig:
         """Whether points are as one LiDAR measured them, in its own frame."""
         return self.motion is None and len(self.lidars) == 1 and self.lidars[0].T_frame_lidar is None
 
-    def T_frame_fired(self, lidar: MountedLidar, sweep: Sweep, times: Array) -> Array:
+    def T_frame_fired(self, lidar: LogLidar, sweep: Sweep, times: Array) -> Array:
         """``T_frame_lidar`` (n, 4, 4) at ``times``, in the frame of ``sweep``."""
         mount = lidar.upright
         if self.motion is None:
@@ -132,12 +132,12 @@ def _estimate_grids(log: Log, rig: LidarRig) -> tuple[list[BeamGrid], EmptyBeams
     return grids, EmptyBeams("inferred", f"inferred on {each}, rings {rings[grids[0].source]}")
 
 
-def _find_beams(sweep: Sweep, lidar: MountedLidar) -> Array:
+def _find_beams(sweep: Sweep, lidar: LogLidar) -> Array:
     """Beams (b,) bool of a LiDAR."""
     return np.asarray((sweep.beam_ring >= lidar.first_ring) & (sweep.beam_ring < lidar.last_ring))
 
 
-def _take_measured(sweep: Sweep, rig: LidarRig, lidar: MountedLidar) -> Sweep:
+def _take_measured(sweep: Sweep, rig: LidarRig, lidar: LogLidar) -> Sweep:
     """The part of a sweep that a LiDAR measured, in the LiDAR's own frame when it fired."""
     if rig.is_plain:
         return sweep
@@ -182,7 +182,7 @@ def _complete_sweep(sweep: Sweep, rig: LidarRig, grids: list[BeamGrid]) -> Sweep
     return _clip_times(replace(sweep, **joined), sweep)
 
 
-def _move_to_frame(full: Sweep, first: int, rig: LidarRig, lidar: MountedLidar, sweep: Sweep) -> tuple[Array, ...]:
+def _move_to_frame(full: Sweep, first: int, rig: LidarRig, lidar: LogLidar, sweep: Sweep) -> tuple[Array, ...]:
     """Beam columns from beam ``first`` on of a LiDAR's own sweep, in the frame of ``sweep``."""
     time = full.beam_time[first:]
     T_frame_fired = rig.T_frame_fired(lidar, sweep, time)

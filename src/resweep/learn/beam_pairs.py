@@ -20,7 +20,7 @@ from resweep.log import Log
 from resweep.pose import Array
 from resweep.progress import open_progress
 from resweep.scenario import Actor
-from resweep.sensors.infer.drive import prepare_drive
+from resweep.sensors.infer.inferred_drive import prepare_drive
 from resweep.simulate import Retracer
 from resweep.simulate.beam_channels import BeamChannels, find_channels
 from resweep.simulate.sensor_grid import SensorGrid, find_sensor_grid

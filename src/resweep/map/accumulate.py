@@ -7,11 +7,11 @@ import numpy as np
 from resweep.errors import InputError, ResweepError
 from resweep.labels import LabelSet
 from resweep.log import Log
-from resweep.map.boxes import find_tracks
 from resweep.map.cloud import UNCLEAR, Cloud
 from resweep.map.config import MapConfig
 from resweep.map.moving import MovingFinder
-from resweep.map.observed import SpaceObserver
+from resweep.map.moving_boxes import find_tracks
+from resweep.map.observed_voxels import SpaceObserver
 from resweep.pose import Array, transform
 from resweep.progress import track
 from resweep.sweep import Sweep

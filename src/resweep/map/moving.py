@@ -18,10 +18,10 @@ from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.labels import LabelSet
 from resweep.log import Log
-from resweep.map.boxes import BOX_MARGIN_M, BoxHistory
 from resweep.map.cloud import Cloud
 from resweep.map.config import MapConfig, VisibilityConfig
 from resweep.map.images import HeldImages, Images, ImageStore
+from resweep.map.moving_boxes import BOX_MARGIN_M, BoxHistory
 from resweep.map.visibility import RangeImage, find_seen_through
 from resweep.pose import Array, inverse, transform
 from resweep.progress import track

@@ -40,7 +40,7 @@ class IcpConfig(Spec):
 
 
 class ObjectConfig(Spec):
-    """How objects are cut out of a log with annotated boxes (D, 3.2; `resweep.objects.bank`).
+    """How objects are cut out of a log with annotated boxes (D, 3.2; `resweep.objects.bank_building`).
 
     Returns in an object's box, grown by ``grow_m``, are taken in its own frame, without those less than
     ``ground_m`` above the ground around it. ``box_time`` says when the object was where its box is: when its

@@ -9,8 +9,8 @@ from resweep.pose import from_xyz_rpy
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
 from resweep.scenes import car
-from resweep.scenes.labels import Label
-from resweep.scenes.traffic import animal, barrier, cone, debris, pedestrian, vehicle
+from resweep.scenes.moving_traffic import animal, barrier, cone, debris, pedestrian, vehicle
+from resweep.scenes.scene_labels import Label
 from resweep.worlds import Mesh
 
 SOURCE = "built-in"

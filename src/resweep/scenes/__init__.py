@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from resweep.scenes.cars import car
 from resweep.scenes.courtyard import CourtyardConfig, courtyard
-from resweep.scenes.facades import building
+from resweep.scenes.facade_meshes import building
 from resweep.scenes.grass import blades, grass_tile, stems
-from resweep.scenes.labels import SCENE_LABELS, Label
 from resweep.scenes.meadow import meadow
-from resweep.scenes.parts import box, cylinder, ground_plane, merged, pole, wall
 from resweep.scenes.root import RootConfig, root, root_mesh
-from resweep.scenes.scatter import jittered_positions, placements, poisson_positions, spaced_positions, tilings
+from resweep.scenes.scatter_plants import jittered_positions, placements, poisson_positions, spaced_positions, tilings
+from resweep.scenes.scene_labels import SCENE_LABELS, Label
+from resweep.scenes.scene_parts import box, cylinder, ground_plane, merged, pole, wall
 from resweep.scenes.shrubs import ShrubConfig, shrub
 from resweep.scenes.street import StreetConfig, street
 from resweep.scenes.terrain import Terrain, fractal_terrain, heightfield

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from resweep.pose import Array, from_xyz_rpy
-from resweep.scenes.labels import GLASS_REFLECTANCE, PAINT_REFLECTANCE, Label
-from resweep.scenes.parts import Point, merged
-from resweep.scenes.shapes import Shape, tubes
+from resweep.scenes.mesh_shapes import Shape, tubes
+from resweep.scenes.scene_labels import GLASS_REFLECTANCE, PAINT_REFLECTANCE, Label
+from resweep.scenes.scene_parts import Point, merged
 from resweep.worlds import Material, Mesh
 
 PAINT = Material("car paint", specular=0.6, specular_exponent=30.0)

@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.scenes.grass import grass_tile
-from resweep.scenes.labels import SCENE_LABELS, Label
-from resweep.scenes.parts import ground_plane, merged, wall
-from resweep.scenes.scatter import jittered_positions, placements, spaced_positions, tilings
+from resweep.scenes.scatter_plants import jittered_positions, placements, spaced_positions, tilings
+from resweep.scenes.scene_labels import SCENE_LABELS, Label
+from resweep.scenes.scene_parts import ground_plane, merged, wall
 from resweep.scenes.trees import TreeConfig, detailed_tree
 from resweep.worlds import Instances, Layer, Mesh, World
 

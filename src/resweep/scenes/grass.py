@@ -9,8 +9,8 @@ import numpy as np
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.scenes.labels import GRASS_REFLECTANCE, Label
-from resweep.scenes.shapes import Shape, ribbons, tubes
+from resweep.scenes.mesh_shapes import Shape, ribbons, tubes
+from resweep.scenes.scene_labels import GRASS_REFLECTANCE, Label
 from resweep.worlds import Mesh
 
 TIP_SHARE = 0.12  # a blade's width at the tip, as a share of its width at the root

@@ -6,9 +6,9 @@ import numpy as np
 
 from resweep.pose import Array
 from resweep.scenes.grass import grass_tile
-from resweep.scenes.labels import PLASTER_REFLECTANCE, SCENE_LABELS, Label
-from resweep.scenes.parts import box, merged, pole, wall
-from resweep.scenes.scatter import jittered_positions, placements, spaced_positions, tilings
+from resweep.scenes.scatter_plants import jittered_positions, placements, spaced_positions, tilings
+from resweep.scenes.scene_labels import PLASTER_REFLECTANCE, SCENE_LABELS, Label
+from resweep.scenes.scene_parts import box, merged, pole, wall
 from resweep.scenes.shrubs import ShrubConfig, shrub
 from resweep.scenes.terrain import Terrain, fractal_terrain
 from resweep.scenes.trees import TreeConfig, tree

@@ -8,7 +8,7 @@ from resweep.errors import InputError, ResweepError, nearest_names
 from resweep.memory import spare_memory
 from resweep.remote import find_path, is_remote, recover_output
 from resweep.worlds import StreamedWorld, World, load_world
-from resweep.worlds.store.sizes import estimate_memory
+from resweep.worlds.store.memory_sizes import estimate_memory
 
 SCENE = "scene:"
 

@@ -9,9 +9,9 @@ from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.scenes.grass import grass_tile
-from resweep.scenes.labels import BARK_REFLECTANCE, SCENE_LABELS, SOIL_REFLECTANCE, Label
-from resweep.scenes.scatter import placements, spaced_positions, tilings
-from resweep.scenes.shapes import Shape, joined
+from resweep.scenes.mesh_shapes import Shape, joined
+from resweep.scenes.scatter_plants import placements, spaced_positions, tilings
+from resweep.scenes.scene_labels import BARK_REFLECTANCE, SCENE_LABELS, SOIL_REFLECTANCE, Label
 from resweep.scenes.terrain import fractal_heights, grid_faces
 from resweep.scenes.trees import TreeConfig, detailed_tree
 from resweep.worlds import Instances, Layer, Mesh, World

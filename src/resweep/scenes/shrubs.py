@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from resweep import portable
 from resweep.pose import Array
-from resweep.scenes.shapes import Shape, joined, tubes, unit
+from resweep.scenes.mesh_shapes import Shape, joined, tubes, unit
 from resweep.scenes.trees import leaves, wood_and_leaves
 from resweep.worlds import Mesh
 

@@ -9,8 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from resweep.pose import Array
 from resweep.scenes.cars import car
-from resweep.scenes.facades import building
-from resweep.scenes.labels import (
+from resweep.scenes.facade_meshes import building
+from resweep.scenes.scatter_plants import placements
+from resweep.scenes.scene_labels import (
     ASPHALT_REFLECTANCE,
     CONCRETE_REFLECTANCE,
     METAL_REFLECTANCE,
@@ -18,8 +19,7 @@ from resweep.scenes.labels import (
     SIGN_REFLECTANCE,
     Label,
 )
-from resweep.scenes.parts import box, ground_plane, merged, pole, wall
-from resweep.scenes.scatter import placements
+from resweep.scenes.scene_parts import box, ground_plane, merged, pole, wall
 from resweep.scenes.trees import TreeConfig, tree
 from resweep.worlds import Instances, Layer, Material, Mesh, World
 

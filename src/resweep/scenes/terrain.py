@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.scenes.labels import SCENE_LABELS, SOIL_REFLECTANCE, Label
+from resweep.scenes.scene_labels import SCENE_LABELS, SOIL_REFLECTANCE, Label
 from resweep.worlds import Mesh, World
 
 

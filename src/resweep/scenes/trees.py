@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.scenes.labels import BARK_REFLECTANCE, LEAF_REFLECTANCE, Label
-from resweep.scenes.shapes import Shape, joined, perpendicular, ribbons, tubes, unit
+from resweep.scenes.mesh_shapes import Shape, joined, perpendicular, ribbons, tubes, unit
+from resweep.scenes.scene_labels import BARK_REFLECTANCE, LEAF_REFLECTANCE, Label
 from resweep.worlds import Mesh
 
 GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))  # between successive shoots on a stem

@@ -19,13 +19,13 @@ from resweep.scenario import Actor
 from resweep.scenario.actors import common_labels
 from resweep.sensors import Sensor
 from resweep.sensors.catalog import find_beam_slope
-from resweep.sensors.infer.drive import Preparation
-from resweep.simulate.align import Surfaces
+from resweep.sensors.infer.inferred_drive import Preparation
 from resweep.simulate.empty_sweep_warning import EmptySweepWarning
 from resweep.simulate.prediction import PredictionConfig, add_blind_sectors
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.realism import RealismModel
 from resweep.simulate.recorded_sensor import NAME, recorded_sensor, unknown_sensor
+from resweep.simulate.surface_alignment import Surfaces
 from resweep.simulate.tracer import LOOK_AHEAD, Tracer
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import StreamedWorld, World

@@ -19,7 +19,7 @@ from resweep.errors import ResweepError
 from resweep.pose import Array, Trajectory
 from resweep.scenario import Actor
 from resweep.sensors import Sensor
-from resweep.simulate.actors import ActorSet, PresentActors
+from resweep.simulate.actor_set import ActorSet, PresentActors
 from resweep.simulate.confidence import make_record
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.scene import native_plan

@@ -14,7 +14,7 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Array, Trajectory
 from resweep.remote import find_path, recover_output
-from resweep.worlds.layers.tiles import TileTable
+from resweep.worlds.layers.square_tiles import TileTable
 from resweep.worlds.store.generations import find_arrays, read_generation
 from resweep.worlds.store.index import (
     INDEX,

@@ -20,7 +20,7 @@ from resweep.pose import Array, check_rigid
 from resweep.worlds.layers.layer import Layer, list_values
 from resweep.worlds.layers.mesh_files import load_mesh
 from resweep.worlds.layers.relabel import any_labels, count_labels, relabelled
-from resweep.worlds.layers.tiles import TILE_SIZE_M
+from resweep.worlds.layers.square_tiles import TILE_SIZE_M
 from resweep.worlds.native import Native
 from resweep.worlds.observed import ObservedSpace
 from resweep.worlds.store.save import save_world

@@ -9,7 +9,7 @@ import pytest
 
 import resweep as rs
 from resweep.log import Log
-from resweep.map.seen import record_seen
+from resweep.map.seen_records import record_seen
 from resweep.sweep import BeamStatus
 from resweep.worlds import Splats, World
 from resweep.worlds.layers.seen import COMPLETED, unpack_seen

@@ -8,7 +8,7 @@ import numpy as np
 
 from resweep.build.complete.crowns import close_crowns
 from resweep.build.complete.facades import continue_facades
-from resweep.build.complete.ground import continue_ground
+from resweep.build.complete.ground_continuation import continue_ground
 from resweep.build.complete.patches import Patches
 from resweep.map.map import Map
 from resweep.pose import Array

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from resweep import _core
-from resweep.build.refine.beams import RANGE_MAX_M as PREDICTED_M
+from resweep.build.refine.refine_beams import RANGE_MAX_M as PREDICTED_M
 from resweep.calibration import BLIND_BINS, find_blind_bins
 from resweep.map.beams import Beams
 from resweep.map.predicted import predict_beams

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from resweep.build.refine.beams import EMPTY_RANGE_M, RefineStatistics, find_splats, find_volumes, sum_beams
 from resweep.build.refine.densify import add_volumes
 from resweep.build.refine.radii import cut_radii, grow_radii
+from resweep.build.refine.refine_beams import EMPTY_RANGE_M, RefineStatistics, find_splats, find_volumes, sum_beams
 from resweep.build.refine.shapes import find_kept, reshape_volumes, select_volumes
 from resweep.build.refine.steps import (
     carve_again,

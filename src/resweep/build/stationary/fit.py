@@ -9,8 +9,8 @@ from resweep.build.hybrid.evidence import hold_out, vote_gains
 from resweep.build.settings.hybrid import HybridConfig
 from resweep.build.splats import splats
 from resweep.build.stationary.directions import Directions
-from resweep.build.stationary.learning import DRAWS, count_primitives, learn, predict_likelihood, read_beams
 from resweep.build.stationary.range_cells import RangeCells
+from resweep.build.stationary.stationary_learning import DRAWS, count_primitives, learn, predict_likelihood, read_beams
 from resweep.errors import NothingToFitError
 from resweep.map.beams import Beams
 from resweep.map.map import Map

@@ -20,7 +20,7 @@ from resweep.build.store import LAYER_ORDER, FindKinds, Step
 from resweep.build.tiles.layers import join_layers
 from resweep.build.tiles.squares import find_margin, plan_squares
 from resweep.build.tiles.survey import measure_scales, plan_survey
-from resweep.build.tiles.tasks import TileTask, build_tile, classify_tile
+from resweep.build.tiles.tile_tasks import TileTask, build_tile, classify_tile
 from resweep.calibration import Calibration
 from resweep.errors import ResweepError
 from resweep.log import Log

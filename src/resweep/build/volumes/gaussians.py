@@ -19,7 +19,7 @@ _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussians:
+class FittedGaussians:
     """Fitted Gaussians: ``mean`` (v, 3), ``covariance`` (v, 6) packed, ``count`` (v,) of points."""
 
     mean: Array
@@ -27,7 +27,7 @@ class Gaussians:
     count: Array
 
 
-def fit_gaussians(points: Array, cluster: Array, config: VolumeSettings) -> Gaussians:
+def fit_gaussians(points: Array, cluster: Array, config: VolumeSettings) -> FittedGaussians:
     """Maximum-likelihood Gaussians of the points of each cluster.
 
     Too few points: a cluster of n < ``min_points`` is mixed with a ball as wide as a uniform voxel (standard
@@ -45,12 +45,12 @@ def fit_gaussians(points: Array, cluster: Array, config: VolumeSettings) -> Gaus
     missing = np.maximum(config.min_points - count, 0)
     ball = config.voxel_m**2 / 12 * np.array([1.0, 0, 0, 1, 0, 1])
     covariance = (sums + missing[:, None] * ball) / (count + missing)[:, None]
-    return Gaussians(mean, widen(symmetric(covariance), config.noise_m), count)
+    return FittedGaussians(mean, widen(symmetric(covariance), config.noise_m), count)
 
 
 def fit_neighbours(
     points: Array, cluster: Array, config: VolumeSettings, only: Array | None = None, range_m: Array | None = None
-) -> Gaussians:
+) -> FittedGaussians:
     """Gaussians at the mean of each cluster, as wide as its ``neighbours`` nearest points lie around that.
 
     The map of a drive is dense near it and sparse farther off: so are these, where voxels of one size are too
@@ -74,7 +74,7 @@ def fit_neighbours(
         off = np.where(there[..., None], points[np.maximum(found, 0)] - middle[:, None], 0.0)
         number = np.maximum(there.sum(axis=1), 1)
         covariance[begin : begin + _BLOCK] = np.einsum("nki,nkj->nij", off, off) / number[:, None, None]
-    return Gaussians(mean, widen(covariance, config.noise_m), count)
+    return FittedGaussians(mean, widen(covariance, config.noise_m), count)
 
 
 def find_reach(cluster: Array, count: Array, config: VolumeSettings, range_m: Array | None) -> Array:

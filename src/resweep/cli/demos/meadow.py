@@ -32,7 +32,7 @@ _SENSORS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @dataclass(frozen=True)
-class Drive:
+class DemoDrive:
     """One sensor's part of the demo."""
 
     sensor: str
@@ -43,7 +43,7 @@ class Drive:
     passage: Passage
 
 
-def make_meadow(output: Path, seed: int, sweeps: int = SWEEPS) -> list[Drive]:
+def make_meadow(output: Path, seed: int, sweeps: int = SWEEPS) -> list[DemoDrive]:
     """Write the demo to the folder ``output``, whole or not at all."""
     from resweep.files import atomic_folder
     from resweep.io import write_poses
@@ -83,7 +83,7 @@ def _trajectory(sweeps: int) -> Trajectory:
 
 def _drive(
     simulator: Simulator, trajectory: Trajectory, folder: Path, format: str, sweeps: int, progress: Progress
-) -> Drive:
+) -> DemoDrive:
     """Drive one sensor, write its log and pictures into ``folder``."""
     from resweep.cli.demos.meadow_figures import draw_close_up, passage
     from resweep.cli.shared.progress import Tally
@@ -106,7 +106,7 @@ def _drive(
     if name == _CLOSE_UP:
         draw_close_up(simulator.world, held, folder / "close-up.png", counted)
     returns, beams = sum(map(len, held)), sum(sweep.n_beams for sweep in held)
-    return Drive(name, format, len(held), returns, beams, counted)
+    return DemoDrive(name, format, len(held), returns, beams, counted)
 
 
 def _draw(sweep: Sweep, labels: LabelSet, folder: Path) -> None:
@@ -116,7 +116,7 @@ def _draw(sweep: Sweep, labels: LabelSet, folder: Path) -> None:
     range_image(sweep, folder / f"{sweep.sensor}-range.png", labels=labels)
 
 
-def report_meadow(output: Path, drives: list[Drive], seed: int) -> None:
+def report_meadow(output: Path, drives: list[DemoDrive], seed: int) -> None:
     from rich.table import Table
 
     from resweep.terminal import make_console

@@ -62,7 +62,7 @@ def _count_values(value: Any) -> int:
 def summarise_world(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
     """What a world's record says, in few lines: size, bounds, each layer, labels, calibration, provenance."""
     from resweep.worlds.store.generations import find_arrays
-    from resweep.worlds.store.sizes import count_bytes
+    from resweep.worlds.store.memory_sizes import count_bytes
 
     layers = [layer for layer in facts.get("layers", []) if isinstance(layer, Mapping)]
     arrays = find_arrays(path, facts, f"{path}: world.json")
@@ -93,7 +93,7 @@ def _is_box(value: Any) -> bool:
 
 def _describe_layer(path: Path, layer: Mapping[str, Any]) -> tuple[str, str, str, str]:
     """Kind and name, number of primitives, extent and memory of a layer."""
-    from resweep.worlds.store.sizes import count_bytes, count_rows
+    from resweep.worlds.store.memory_sizes import count_bytes, count_rows
 
     kind = str(layer.get("kind", "?"))
     number = f"{count_rows(layer):,}"

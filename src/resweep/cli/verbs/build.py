@@ -137,7 +137,7 @@ def build(
     from resweep.cli.shared.facts import print_built
     from resweep.cli.shared.inputs import add_refinement, check_writable, parse_cloud, parse_scanner, read_build_config
     from resweep.cli.shared.next_command import name_drive, suggest_simulation
-    from resweep.cli.shared.recordings import open_logs, parse_slice
+    from resweep.cli.shared.shared_recordings import open_logs, parse_slice
     from resweep.cluster import open_workers
     from resweep.prepare.clouds.place import is_cloud
     from resweep.worlds.store.generations import is_taken

@@ -49,7 +49,7 @@ def label(
     from resweep.cli.shared.inputs import check_folder, open_recording, report_skipped
     from resweep.io import write_log
     from resweep.segmentation import label_log, load_labeller
-    from resweep.sensors.infer.drive import Preparation
+    from resweep.sensors.infer.inferred_drive import Preparation
     from resweep.work import Threads
 
     labeller = load_labeller(model)

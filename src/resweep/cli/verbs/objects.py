@@ -64,7 +64,7 @@ def objects(
     """
     from resweep.cli.shared.bank_tables import draw_gallery, print_bank
     from resweep.cli.shared.inputs import open_posed
-    from resweep.cli.shared.recordings import parse_slice
+    from resweep.cli.shared.shared_recordings import parse_slice
     from resweep.scenario.bank import is_bank, load_bank
 
     recover_output(path)

@@ -178,9 +178,9 @@ def simulate(
     from resweep.io import write_log
     from resweep.progress import open_progress
     from resweep.sensors import load_sensor
-    from resweep.simulate.drive import Drive
     from resweep.simulate.realism import load_realism
     from resweep.simulate.recorded_sensor import recorded_sensor
+    from resweep.simulate.simulated_drive import SimulatedDrive
 
     if [poses if like is None else None, like, scenario].count(None) != 2 or (poses and scenario):
         raise ResweepError(
@@ -225,7 +225,9 @@ def simulate(
         course: dict[str, Any] = {"motion": motion, "sweeps": sweeps}
         if log is not None:
             course = {"like": log, "recorded": name == RECORDED, "offset": parse_offset(offset), "standing": standing}
-        plan = Drive(world, chosen, up, tuple(actors), seed, threads, memory_bytes=bound, realism=model, **course)
+        plan = SimulatedDrive(
+            world, chosen, up, tuple(actors), seed, threads, memory_bytes=bound, realism=model, **course
+        )
         drive = plan.run(place, ready=cluster is None)  # so that the pace below is that of sweeping
         drive = replace(drive, meta={**drive.meta, **collect_provenance(chosen, own, path, offset)})
         tally = Tally(progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from resweep.evaluation.compare.pair import Cloud
+from resweep.evaluation.compare.pair import PairCloud
 from resweep.evaluation.compare.recorded import KEPT_BYTES, POINT_BYTES, KeptClouds, RecordedCloud
 from resweep.evaluation.metrics.column import Column
 from resweep.evaluation.metrics.sums import MetricSums
@@ -24,7 +24,7 @@ class AccumulatedClouds:
         self.real = RecordedCloud(np.zeros(3), threads, count_points(size))
         self.sim = KeptClouds(size // 4 // KEPT_BYTES)
 
-    def add(self, sim: Cloud, real: Cloud, pose: Array) -> None:
+    def add(self, sim: PairCloud, real: PairCloud, pose: Array) -> None:
         """Take in both clouds of a pair, in the frame of the real sweep's ``pose``."""
         T_origin_real = self.T_origin_world @ pose
         self.sim.append(_moved(T_origin_real, sim), sim.label)
@@ -46,6 +46,6 @@ class AccumulatedClouds:
                 total.classes[item]["map_n"], total.classes[item]["map"] = len(column), column.sum()
 
 
-def _moved(T_origin_real: Array, cloud: Cloud) -> Array:
+def _moved(T_origin_real: Array, cloud: PairCloud) -> Array:
     """Points (n, 3) float64 that float32 holds too."""
     return transform(T_origin_real, cloud.points.astype(np.float64)).astype(np.float32).astype(np.float64)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.evaluation.compare.beams import Beams, Match, first_returns
+from resweep.evaluation.compare.beam_comparison import ComparedBeams, Match, first_returns
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
@@ -107,7 +107,9 @@ class Breakdown:
         ]
 
 
-def break_down(sim: Sweep, real: Sweep, beams: tuple[Beams, Beams], match: Match, placed: bool) -> Breakdown:
+def break_down(
+    sim: Sweep, real: Sweep, beams: tuple[ComparedBeams, ComparedBeams], match: Match, placed: bool
+) -> Breakdown:
     """The sums of one pair of sweeps; unless ``placed`` in the world, there are no cells."""
     made = Breakdown()
     of_sim, of_real = beams[0].range[match.sim], beams[1].range[match.real]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from resweep.evaluation.compare.beams import (
+from resweep.evaluation.compare.beam_comparison import (
     NO_MATCH,
-    Beams,
-    Images,
+    BeamImages,
+    ComparedBeams,
     Match,
     comparable_beams,
     match_beams,
@@ -19,7 +19,7 @@ from resweep.evaluation.compare.beams import (
 )
 from resweep.evaluation.compare.breakdown import Breakdown, break_down
 from resweep.evaluation.compare.pano import sum_pano
-from resweep.evaluation.compare.recorded import Batch, RecordedCloud
+from resweep.evaluation.compare.recorded import RecordedCloud, SweepBatch
 from resweep.evaluation.metrics.metrics import ssim
 from resweep.evaluation.metrics.nearest import nearest_distances
 from resweep.evaluation.metrics.sums import FSCORES, MetricSums
@@ -29,7 +29,7 @@ from resweep.sweep import Sweep
 
 
 @dataclass(frozen=True)
-class Cloud:
+class PairCloud:
     """Points (n, 3) float32 and their labels (n,)."""
 
     points: Array
@@ -45,12 +45,12 @@ class Pair:
     """
 
     sums: MetricSums
-    sim: Cloud
-    real: Cloud
+    sim: PairCloud
+    real: PairCloud
     distance: Array
-    beams: tuple[Beams, Beams]
+    beams: tuple[ComparedBeams, ComparedBeams]
     match: Match
-    images: Images
+    images: BeamImages
     breakdown: Breakdown
 
 
@@ -90,15 +90,15 @@ def compare_pair(
     return Pair(sums, sim_cloud, real_cloud, distance, beams, match, images, breakdown)
 
 
-def _cloud(sweep: Sweep, T_frame_sweep: Array) -> Cloud:
+def _cloud(sweep: Sweep, T_frame_sweep: Array) -> PairCloud:
     points = sweep.deskewed()
     if not np.array_equal(T_frame_sweep, np.eye(4)):
         points = transform(T_frame_sweep, points.astype(np.float64)).astype(np.float32)
     finite = np.isfinite(points).all(axis=1)
-    return Cloud(points, sweep.label) if finite.all() else Cloud(points[finite], sweep.label[finite])
+    return PairCloud(points, sweep.label) if finite.all() else PairCloud(points[finite], sweep.label[finite])
 
 
-def _sum_clouds(sums: MetricSums, sim: Cloud, real: Cloud, threads: int) -> Array:
+def _sum_clouds(sums: MetricSums, sim: PairCloud, real: PairCloud, threads: int) -> Array:
     """Add the distances both ways; returns those from simulated to real points."""
     forward = nearest_distances(sim.points, real.points, threads)
     backward = nearest_distances(real.points, sim.points, threads)
@@ -115,7 +115,7 @@ def _sum_clouds(sums: MetricSums, sim: Cloud, real: Cloud, threads: int) -> Arra
     return forward
 
 
-def sum_classes(sums: MetricSums, sim: Cloud, real: Cloud, key: str, threads: int) -> None:
+def sum_classes(sums: MetricSums, sim: PairCloud, real: PairCloud, key: str, threads: int) -> None:
     """Add under ``key`` the distances from the simulated points of each class to the real ones of that class.
 
     Points of a class that the real cloud lacks have no distance and do not count.
@@ -130,7 +130,7 @@ def sum_classes(sums: MetricSums, sim: Cloud, real: Cloud, key: str, threads: in
             totals[key] = float(nearest_distances(own, other, threads).sum())
 
 
-def sum_recorded(sums: Sequence[MetricSums], batch: Batch, recorded: RecordedCloud) -> None:
+def sum_recorded(sums: Sequence[MetricSums], batch: SweepBatch, recorded: RecordedCloud) -> None:
     """Add the distances from the simulated points of several sweeps to the whole recorded cloud (C, eq. 15)."""
     if not len(batch.points) or not len(recorded):
         return
@@ -145,7 +145,7 @@ def sum_recorded(sums: Sequence[MetricSums], batch: Batch, recorded: RecordedClo
                 totals["c2c_n"], totals["c2c"] = own.stop - own.start, float(distance[own].sum())
 
 
-def sum_beams(sums: MetricSums, beams: tuple[Beams, Beams], match: Match, labels: LabelSet) -> None:
+def sum_beams(sums: MetricSums, beams: tuple[ComparedBeams, ComparedBeams], match: Match, labels: LabelSet) -> None:
     """Add what matched beams say: range errors, returns, intensities and labels, in all and by class."""
     sim, real = beams
     totals = sums.totals

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from resweep.evaluation.compare.beams import relative_pose
+from resweep.evaluation.compare.beam_comparison import relative_pose
 from resweep.evaluation.compare.breakdown import Breakdown
-from resweep.evaluation.compare.pair import Cloud, Pair, compare_pair
+from resweep.evaluation.compare.pair import Pair, PairCloud, compare_pair
 from resweep.evaluation.compare.recorded_beams import pair_recorded
 from resweep.evaluation.metrics.sums import MetricSums
 from resweep.label_mapping import relabel
@@ -76,7 +76,7 @@ class PairResult:
     seen: tuple[int, ...]
     sim: tuple[Array, Array] | None
     real: tuple[Array, Array] | None
-    in_frame: tuple[Cloud, Cloud, Array] | None
+    in_frame: tuple[PairCloud, PairCloud, Array] | None
     pair: Pair | None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.ndimage import uniform_filter
 
-from resweep.evaluation.compare.beams import Beams, Images, Match
+from resweep.evaluation.compare.beam_comparison import BeamImages, ComparedBeams, Match
 from resweep.evaluation.metrics.metrics import FSCORE_SQ_M2, psnr
 from resweep.evaluation.metrics.nearest import nearest_distances
 from resweep.evaluation.metrics.sums import MetricSums
@@ -23,7 +23,9 @@ _WINDOW = 7  # pixels, and K1, K2 below: the defaults of scikit-image, with whic
 _K1, _K2 = 0.01, 0.03
 
 
-def sum_pano(sums: MetricSums, beams: tuple[Beams, Beams], match: Match, images: Images, threads: int = 0) -> None:
+def sum_pano(
+    sums: MetricSums, beams: tuple[ComparedBeams, ComparedBeams], match: Match, images: BeamImages, threads: int = 0
+) -> None:
     """Add the figures of one pair of sweeps, simulated and real, to ``sums.means``; nothing without pixels."""
     pairs = images.cells[images.pixels]
     if not len(pairs):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.evaluation.compare.beams import Match, comparable_beams
+from resweep.evaluation.compare.beam_comparison import Match, comparable_beams
 from resweep.evaluation.compare.pair import sum_beams
 from resweep.evaluation.compare.recorded_beams import pair_recorded
 from resweep.evaluation.metrics.sums import MetricSums

@@ -172,7 +172,7 @@ class RecordedCloud:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class SweepBatch:
     """The clouds of several sweeps from number ``first`` on: ``points`` (n, 3) in the world and ``label`` (n,).
 
     ``begins`` (k + 1,) are the first rows of each sweep, and the end.
@@ -227,7 +227,7 @@ class KeptClouds:
         rows.tofile(file)
         self._clouds.append(file)
 
-    def batches(self, max_points: int) -> Iterator[Batch]:
+    def batches(self, max_points: int) -> Iterator[SweepBatch]:
         """All clouds in order, as many at a time as have no more than ``max_points`` together, but one at least.
 
         A tile of the recorded cloud is then read once for many sweeps.
@@ -240,7 +240,7 @@ class KeptClouds:
                 end += 1
             clouds = [self[at] for at in range(begin, end)]
             points, label = (np.concatenate([cloud[i] for cloud in clouds]) for i in (0, 1))
-            yield Batch(begin, np.cumsum([0, *self._sizes[begin:end]]), points, label)
+            yield SweepBatch(begin, np.cumsum([0, *self._sizes[begin:end]]), points, label)
             begin = end
 
     def __getitem__(self, at: int) -> tuple[Array, Array]:

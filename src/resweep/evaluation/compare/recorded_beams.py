@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from resweep.evaluation.compare.beams import is_same_grid, relative_pose
+from resweep.evaluation.compare.beam_comparison import is_same_grid, relative_pose
 from resweep.map_filter import MapFilter
 from resweep.sweep import Sweep
 

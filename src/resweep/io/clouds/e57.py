@@ -19,8 +19,8 @@ from resweep import portable
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError
 from resweep.io.folders import sweep_files
 from resweep.io.format import Format
-from resweep.io.limits import check_expansion
 from resweep.io.points.columns import sweep_from_columns
+from resweep.io.reading_limits import check_expansion
 from resweep.io.rigid import pose_from_quaternion
 from resweep.log import EmptyBeams, Log
 from resweep.optional import require

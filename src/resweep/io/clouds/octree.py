@@ -16,7 +16,7 @@ import numpy as np
 
 from resweep.errors import FaultKind, SweepError
 from resweep.io.files.las_layout import LasDamageError, check_layout
-from resweep.io.limits import check_expansion
+from resweep.io.reading_limits import check_expansion
 from resweep.pose import Array
 
 _HEADER_BYTES, _VLR_BYTES, _INFO_BYTES, _ENTRY_BYTES = 375, 54, 160, 32

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from resweep.errors import FaultKind, SweepError
-from resweep.io.limits import check_expansion
+from resweep.io.reading_limits import check_expansion
 
 _HEADER_BYTES = {0: 227, 1: 227, 2: 227, 3: 235, 4: 375}  # by minor version
 _POINT_BYTES = (20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67)  # by point format

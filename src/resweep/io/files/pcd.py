@@ -20,11 +20,11 @@ from resweep import portable
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError, nearest_names
 from resweep.io.files import lzf
 from resweep.io.format import Format
-from resweep.io.limits import check_expansion
 from resweep.io.points import rows
 from resweep.io.points.columns import columns_from_sweep, has_label_field, sweep_from_columns
 from resweep.io.points.header import Header, read_head
 from resweep.io.points.organised import add_cells
+from resweep.io.reading_limits import check_expansion
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array, rotation_of
 from resweep.sweep import Sweep

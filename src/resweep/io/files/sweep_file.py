@@ -20,9 +20,9 @@ import numpy as np
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, InputError, OutputError, ResweepError, SweepError
 from resweep.io.format import Format
-from resweep.io.limits import UNZIP_ERRORS, parse_npy, read_member
 from resweep.io.log_json import Facts
 from resweep.io.points.header import Header
+from resweep.io.reading_limits import UNZIP_ERRORS, parse_npy, read_member
 from resweep.log import Log
 from resweep.pose import Array, Trajectory
 from resweep.sweep import Sweep

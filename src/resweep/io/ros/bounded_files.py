@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from resweep.io.limits import check_expansion, decompress_within
+from resweep.io.reading_limits import check_expansion, decompress_within
 from resweep.optional import require
 
 _WHERE = "a compressed part of the bag"

@@ -18,7 +18,7 @@ from resweep.pose import Array
 from resweep.progress import track
 from resweep.segmentation.features import ThinnedSweep, thin_sweep
 from resweep.segmentation.pyramid import Pyramid, join_pyramids, make_pyramid
-from resweep.sensors.infer.drive import prepare_drive
+from resweep.sensors.infer.inferred_drive import prepare_drive
 
 IGNORED = -1  # class of what has none
 

@@ -17,7 +17,7 @@ from resweep.map.beams import extract_beams
 from resweep.map.config import MapConfig
 from resweep.map.images import ImageStore
 from resweep.map.moving import MovingFinder
-from resweep.map.observed import SpaceObserver
+from resweep.map.observed_voxels import SpaceObserver
 from resweep.map.store.grid import CELLS, find_squares
 from resweep.map.store.tile_store import BEAM, POINT, Batch, Rows, join_rows, no_rows, write_batch
 from resweep.pose import Array

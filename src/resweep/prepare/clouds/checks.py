@@ -11,7 +11,7 @@ from resweep.errors import ResweepError
 from resweep.io.files.las_crs import check_metres, explain_reprojection
 from resweep.log import Log
 from resweep.pose import Array
-from resweep.prepare.clouds.survey import Survey
+from resweep.prepare.clouds.cloud_survey import Survey
 
 MIN_POINTS = 100  # of a cloud that a surface shows in
 _FLAT = 1e-3  # the second extent of points on one line, as a share of the first

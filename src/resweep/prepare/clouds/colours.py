@@ -9,7 +9,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.pose import Array
-from resweep.worlds.layers.colours import LUMINANCE, linear_from_srgb
+from resweep.worlds.layers.colour_reflectance import LUMINANCE, linear_from_srgb
 
 COLOURS = ("red", "green", "blue")  # extra columns of sweeps and layers, 8 bits each
 

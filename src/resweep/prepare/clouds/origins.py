@@ -11,10 +11,10 @@ from resweep import portable
 from resweep.errors import ResweepError
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
+from resweep.prepare.clouds.cloud_pulses import Track, find_track, read_sources
+from resweep.prepare.clouds.cloud_survey import Survey
 from resweep.prepare.clouds.config import CloudConfig
-from resweep.prepare.clouds.pulses import Track, find_track, read_sources
 from resweep.prepare.clouds.standpoints import Standpoints, find_standpoints
-from resweep.prepare.clouds.survey import Survey
 from resweep.sweep import Sweep
 
 _TRACKED = 0.9  # share of the points whose flight line has known positions

@@ -12,10 +12,10 @@ from resweep.log import EmptyBeams, Log
 from resweep.map.cloud import UNCLEAR
 from resweep.pose import Array, inverse, transform
 from resweep.prepare.clouds.checks import check_survey, check_units
+from resweep.prepare.clouds.cloud_survey import Survey, find_unique, survey_cloud
 from resweep.prepare.clouds.colours import COLOURS, ColourScale, find_luminance, read_colours
 from resweep.prepare.clouds.config import CloudConfig
 from resweep.prepare.clouds.origins import Origins, find_origins
-from resweep.prepare.clouds.survey import Survey, find_unique, survey_cloud
 from resweep.sweep import Sweep
 
 _DARK, _BRIGHT = 0.1, 1.5  # of the intensity that 99 of 100 lie below: outside, the scale is not that of reflectance

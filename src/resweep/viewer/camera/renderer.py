@@ -12,7 +12,7 @@ from resweep import _core
 from resweep.errors import ResweepError
 from resweep.pose import Array, Trajectory
 from resweep.scenario import Actor
-from resweep.simulate.actors import ActorSet
+from resweep.simulate.actor_set import ActorSet
 from resweep.simulate.sources import SceneSource, open_scene
 from resweep.viewer.camera.cameras import Camera
 from resweep.viewer.camera.primitive_colours import find_colours, number_primitives

@@ -11,7 +11,7 @@ from resweep.errors import ResweepError
 from resweep.files import atomic_file
 from resweep.log import Log
 from resweep.pose import Array, Trajectory
-from resweep.sensors.infer.drive import prepare_drive
+from resweep.sensors.infer.inferred_drive import prepare_drive
 from resweep.simulate.resimulate import resimulate
 from resweep.viewer.contents import ViewerContents, shorten
 from resweep.viewer.pages.log_page import LogPage

@@ -21,7 +21,7 @@ import numpy as np
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.layers.seen import COLUMN
-from resweep.worlds.layers.tiles import Division, divide_boxes
+from resweep.worlds.layers.square_tiles import Division, divide_boxes
 from resweep.worlds.native import Discs, Native, Triangles
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.layers.layer import ATTRIBUTES, POINT, ColumnType, Layer, per_row, pick
-from resweep.worlds.layers.tiles import Division, TileTable, group_by_tile
+from resweep.worlds.layers.square_tiles import Division, TileTable, group_by_tile
 from resweep.worlds.layers.triangles import sample_faces, sample_planes, sample_squares
 from resweep.worlds.native import Triangles
 

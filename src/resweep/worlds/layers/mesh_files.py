@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from resweep import portable
 from resweep.errors import InputError, ResweepError, nearest_names
 from resweep.pose import Array
-from resweep.worlds.layers.colours import face_reflectance
+from resweep.worlds.layers.colour_reflectance import face_reflectance
 from resweep.worlds.layers.instances import Instances
 from resweep.worlds.layers.mesh import Mesh
 
@@ -72,7 +72,7 @@ def load_mesh(
     ``label`` is one id for all faces, or a dict by name: of a node, a geometry, an object of an OBJ
     file or a material, in that order of precedence; what it does not name gets 0. ``reflectance`` (0 to 1) works alike;
     what it does not name takes the luminance of its base colour, or ``default_reflectance`` if it
-    has none (see `resweep.worlds.layers.colours`).
+    has none (see `resweep.worlds.layers.colour_reflectance`).
 
     The file's coordinates are first multiplied by ``scale`` (metres per unit), then turned to z up if
     ``up`` is ``"y"``, then taken by ``transform`` (4, 4). Unless given, ``up`` is ``"y"`` for glTF and GLB files, as

@@ -24,7 +24,7 @@ from resweep.remote import find_path
 from resweep.work import OneProcess, Workers
 from resweep.worlds.layers import KINDS, find_kind
 from resweep.worlds.layers.layer import ColumnType
-from resweep.worlds.layers.tiles import TileTable
+from resweep.worlds.layers.square_tiles import TileTable
 from resweep.worlds.observed import ObservedSpace
 from resweep.worlds.store.index import INDEX, read_index, saved_label_counts, write_index
 from resweep.worlds.store.layer_files import need

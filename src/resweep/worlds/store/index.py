@@ -25,7 +25,7 @@ from resweep.map_filter import MapFilter
 from resweep.pose import Array
 from resweep.remote import is_remote
 from resweep.remote.paths import read_objects
-from resweep.worlds.layers.tiles import TILE_SIZE_M
+from resweep.worlds.layers.square_tiles import TILE_SIZE_M
 from resweep.worlds.observed import ObservedSpace
 from resweep.worlds.store.layer_files import need
 from resweep.worlds.store.observed_files import write_observed

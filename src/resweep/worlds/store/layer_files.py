@@ -16,7 +16,7 @@ from resweep.files.untrusted import check_name
 from resweep.pose import Array
 from resweep.worlds.layers import Layer, Mesh, find_kind
 from resweep.worlds.layers.layer import ColumnType
-from resweep.worlds.layers.tiles import TileTable
+from resweep.worlds.layers.square_tiles import TileTable
 from resweep.worlds.store.stored_arrays import Budget
 from resweep.worlds.store.tiled_columns import LEVEL, StoredColumns, read_tiles, runs_of, write_columns
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, check_rigid
-from resweep.worlds.layers.tiles import TileTable
+from resweep.worlds.layers.square_tiles import TileTable
 
 _BLOCK = 1 << 20  # pairs of box and stretch that are compared at a time
 

@@ -21,7 +21,7 @@ from zarr.codecs import BloscCodec, Crc32cCodec
 from resweep.errors import InputError, ResweepError
 from resweep.pose import Array
 from resweep.worlds.layers import Layer
-from resweep.worlds.layers.tiles import TileTable
+from resweep.worlds.layers.square_tiles import TileTable
 from resweep.worlds.store.stored_arrays import CHUNK_ROWS, DTYPES, Budget, StoredArray
 
 WRITING: Any = {"order": "C", "write_empty_chunks": True}  # a chunk that is not there is then damage

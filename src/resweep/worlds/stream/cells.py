@@ -17,7 +17,7 @@ from resweep.embree_library import open_embree
 from resweep.pose import Array
 from resweep.worlds.layers import KINDS, Layer, Mesh
 from resweep.worlds.layers.layer import Traits
-from resweep.worlds.layers.tiles import TileTable
+from resweep.worlds.layers.square_tiles import TileTable
 from resweep.worlds.native import NUMBERS, add_part
 from resweep.worlds.world import World
 

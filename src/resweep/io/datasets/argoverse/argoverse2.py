@@ -20,7 +20,7 @@ from resweep.boxes import Boxes
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError
 from resweep.io.datasets.annotated_boxes import Tracks, boxes_from_poses
 from resweep.io.datasets.argoverse.arrow_file import check_arrow
-from resweep.io.empty_beams import LidarRig, MountedLidar, infer_empty_beams
+from resweep.io.empty_beams import LidarRig, LogLidar, infer_empty_beams
 from resweep.io.format import Format
 from resweep.io.points.columns import sweep_from_columns
 from resweep.io.rigid import poses_from_quaternions, trajectory_from_rows
@@ -78,7 +78,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         intensity_scale=255.0,
         meta={"format": "argoverse2", "path": str(path)},
     )
-    lidars = [MountedLidar(at * _LASERS, (at + 1) * _LASERS, mount) for at, mount in enumerate(mounts)]
+    lidars = [LogLidar(at * _LASERS, (at + 1) * _LASERS, mount) for at, mount in enumerate(mounts)]
     return infer_empty_beams(bare, empty_beams, LidarRig(lidars, motion))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 
-from resweep.io.limits import check_expansion, compute_expansion_limit
+from resweep.io.reading_limits import check_expansion, compute_expansion_limit
 
 _MAGIC = b"ARROW1"
 _DICTIONARY, _BATCH = 2, 3  # kinds of messages

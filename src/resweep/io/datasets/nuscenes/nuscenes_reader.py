@@ -29,7 +29,7 @@ from resweep.io.datasets.nuscenes.tables import TableRecord, Tables, find_tables
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.folders.faults import Faults, refuse_faulty
 from resweep.io.format import Format, read_as
-from resweep.io.limits import UNZIP_ERRORS, parse_npy, read_member
+from resweep.io.reading_limits import UNZIP_ERRORS, parse_npy, read_member
 from resweep.io.rigid import pose_from_quaternion, poses_from_quaternions
 from resweep.labels import NO_LABELS, LabelSet
 from resweep.log import Log

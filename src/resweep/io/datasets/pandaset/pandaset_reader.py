@@ -21,8 +21,8 @@ from resweep.io.datasets.numbered_files import list_numbered
 from resweep.io.datasets.pandaset.pandas_frames import Columns, read_frame
 from resweep.io.empty_beams import LidarRig, infer_empty_beams
 from resweep.io.format import Format
-from resweep.io.limits import gunzip
 from resweep.io.points.columns import sweep_from_columns
+from resweep.io.reading_limits import gunzip
 from resweep.io.rigid import poses_from_quaternions, trajectory_from_rows
 from resweep.labels import NO_LABELS, load_labels
 from resweep.log import EmptyBeams, Log

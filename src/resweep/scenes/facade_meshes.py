@@ -6,8 +6,8 @@ import numpy as np
 
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenes.cars import GLASS
-from resweep.scenes.labels import BRICK_REFLECTANCE, GLASS_REFLECTANCE, Label
-from resweep.scenes.parts import Point
+from resweep.scenes.scene_labels import BRICK_REFLECTANCE, GLASS_REFLECTANCE, Label
+from resweep.scenes.scene_parts import Point
 from resweep.worlds import Material, Mesh
 
 STOREY_M = 3.0

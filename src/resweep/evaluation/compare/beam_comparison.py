@@ -19,7 +19,7 @@ _ROWS, _COLUMNS = 64, 1024  # of the image of a scan without rings
 
 
 @dataclass(frozen=True)
-class Beams:
+class ComparedBeams:
     """One sweep beam by beam: ``direction`` (b, 3), and what the first return on each says.
 
     ``range`` (b,) metres is NaN where nothing returned, ``intensity`` and ``label`` (b,) are 0 there.
@@ -60,7 +60,7 @@ def first_returns(sweep: Sweep) -> Array:
     return first
 
 
-def comparable_beams(sim: Sweep, real: Sweep, T_real_sim: Array) -> tuple[Beams, Beams]:
+def comparable_beams(sim: Sweep, real: Sweep, T_real_sim: Array) -> tuple[ComparedBeams, ComparedBeams]:
     """The beams of both sweeps in one frame.
 
     Where both sweeps were taken from the same place, and the motion during them is recorded in both or in
@@ -74,7 +74,7 @@ def comparable_beams(sim: Sweep, real: Sweep, T_real_sim: Array) -> tuple[Beams,
     return _seen_from(sim, T_real_sim), _seen_from(real, np.eye(4))
 
 
-def _seen_from(sweep: Sweep, T_frame_sweep: Array) -> Beams:
+def _seen_from(sweep: Sweep, T_frame_sweep: Array) -> ComparedBeams:
     points = transform(T_frame_sweep, sweep.deskewed().astype(np.float64))
     distance = np.linalg.norm(points, axis=1)
     direction = sweep.deskewed_beams()[1] @ T_frame_sweep[:3, :3].T
@@ -84,7 +84,7 @@ def _seen_from(sweep: Sweep, T_frame_sweep: Array) -> Beams:
     return _beams(sweep, direction, distance)
 
 
-def _beams(sweep: Sweep, direction: Array, distance: Array) -> Beams:
+def _beams(sweep: Sweep, direction: Array, distance: Array) -> ComparedBeams:
     first = first_returns(sweep)
     hit = first >= 0
 
@@ -93,7 +93,7 @@ def _beams(sweep: Sweep, direction: Array, distance: Array) -> Beams:
         result[hit] = values[first[hit]]
         return result
 
-    return Beams(
+    return ComparedBeams(
         np.asarray(direction),
         column(distance, np.nan, np.float64),
         column(sweep.intensity, 0.0, np.float64),
@@ -104,7 +104,7 @@ def _beams(sweep: Sweep, direction: Array, distance: Array) -> Beams:
 def match_beams(
     sim: Sweep,
     real: Sweep,
-    beams: tuple[Beams, Beams],
+    beams: tuple[ComparedBeams, ComparedBeams],
     tolerance_rad: float | None = None,
     T_real_sim: Array | None = None,
 ) -> Match:
@@ -185,7 +185,7 @@ def _nearest(sim: Array, real: Array, tolerance_rad: float) -> Match:
 
 
 @dataclass(frozen=True)
-class Images:
+class BeamImages:
     """Range images of the matched beams, (rows, columns) metres, the highest beams in row 0.
 
     A beam without return and a pixel without beam are 0. ``cells`` (rows, columns) is the row of the match that a
@@ -203,7 +203,9 @@ class Images:
         return np.asarray(self.cells >= 0)
 
 
-def range_images(sim: Sweep, real: Sweep, beams: tuple[Beams, Beams], match: Match, range_max_m: float) -> Images:
+def range_images(
+    sim: Sweep, real: Sweep, beams: tuple[ComparedBeams, ComparedBeams], match: Match, range_max_m: float
+) -> BeamImages:
     """Both sweeps on the rings and columns of the real one, else of the simulated one, else by direction.
 
     Ranges beyond ``range_max_m`` are drawn at it. Without rings, 64 × 1024 cells of equal angles hold each
@@ -219,13 +221,13 @@ def range_images(sim: Sweep, real: Sweep, beams: tuple[Beams, Beams], match: Mat
         layout = f"{_ROWS} × {_COLUMNS} cells of elevation × azimuth"
     pixels = cells >= 0
 
-    def image(source: Beams, chosen: Array) -> Array:
+    def image(source: ComparedBeams, chosen: Array) -> Array:
         values = np.minimum(np.nan_to_num(source.range[chosen], nan=0.0), range_max_m)
         result = np.zeros(cells.shape)
         result[pixels] = values[cells[pixels]]
         return result
 
-    return Images(image(beams[0], match.sim), image(beams[1], match.real), cells, layout)
+    return BeamImages(image(beams[0], match.sim), image(beams[1], match.real), cells, layout)
 
 
 def _ring_cells(sweep: Sweep, matched: Array) -> Array | None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from resweep import _core, portable
-from resweep.build.refine.beams import (
+from resweep.build.refine.refine_beams import (
     COSINE_MIN,
     EMPTY_RANGE_M,
     PASSED_M,

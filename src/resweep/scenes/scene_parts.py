@@ -14,13 +14,13 @@ import numpy as np
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array, from_xyz_rpy
-from resweep.scenes.labels import (
+from resweep.scenes.mesh_shapes import tubes
+from resweep.scenes.scene_labels import (
     CONCRETE_REFLECTANCE,
     METAL_REFLECTANCE,
     SOIL_REFLECTANCE,
     Label,
 )
-from resweep.scenes.shapes import tubes
 from resweep.worlds import Material, Mesh
 
 Point = Sequence[float]

@@ -1,4 +1,4 @@
-"""`Drive`: a simulated drive in words that any process can turn into its sweeps."""
+"""`SimulatedDrive`: a simulated drive in words that any process can turn into its sweeps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from resweep.worlds import StreamedWorld, World
 
 
 @dataclass(frozen=True, eq=False)
-class Drive:
+class SimulatedDrive:
     """A sensor through a world that has a name: ``scene:NAME``, a saved world or a mesh file, and its ``up`` axis.
 
     It moves along a ``motion``, which is what `Simulator.run` takes, with its ``starts`` and number of ``sweeps``; or

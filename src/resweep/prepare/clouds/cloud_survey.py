@@ -11,8 +11,8 @@ from resweep.log import Log
 from resweep.map.descriptors import describe
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
+from resweep.prepare.clouds.cloud_pulses import Lines, read_lines, read_return_counts, read_sources
 from resweep.prepare.clouds.colours import ColourScale, read_colours
-from resweep.prepare.clouds.pulses import Lines, read_lines, read_return_counts, read_sources
 from resweep.progress import track
 from resweep.sweep import Sweep
 from resweep.voxels import find_cells, voxel_means

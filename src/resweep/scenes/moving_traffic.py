@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from resweep.scenes.labels import METAL_REFLECTANCE, PAINT_REFLECTANCE, SIGN_REFLECTANCE, Label
-from resweep.scenes.parts import box, cylinder, merged
-from resweep.scenes.shapes import tubes
+from resweep.scenes.mesh_shapes import tubes
+from resweep.scenes.scene_labels import METAL_REFLECTANCE, PAINT_REFLECTANCE, SIGN_REFLECTANCE, Label
+from resweep.scenes.scene_parts import box, cylinder, merged
 from resweep.worlds import Mesh
 
 _FUR_REFLECTANCE = 0.4
