@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from resweep import portable
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
 from resweep.registration import (
@@ -23,8 +22,8 @@ from resweep.registration import (
     solve_step,
 )
 from resweep.sweep import Sweep
-from resweep.worlds import Mesh, Splats, StreamedWorld, Volumes, World
-from resweep.worlds.layers.triangles import unit_normals
+from resweep.worlds import StreamedWorld, World
+from resweep.worlds.layers import KINDS
 from resweep.worlds.stream.cells import LayerCells, cells_in_memory
 
 _SAMPLES = 20_000
@@ -36,8 +35,6 @@ _NOISE_M = 0.02  # of a distance from a surface
 _TURN_RAD, _SHIFT_M = 0.001, 0.01
 _POWERS = 2
 _NEAR_RANGE_M = 0.3  # between a recorded range and the predicted one, beyond which the beam hit another surface
-_SPACING_M = 0.1  # between the places that stand for a mesh, unless it is so large that there would be too many
-_MAX_PLACES = 1_000_000
 _SHARE = 4  # of the memory of a streamed world: one part for places, beside its tiles
 _PLACE_BYTES = 100
 
@@ -57,10 +54,10 @@ class Surfaces:
         cells = cells_in_memory(world) if isinstance(world, World) else list(world.layers)
         self._planes: _Planes | _PlanesInTiles | None
         if cells is None:
-            parts = [_planes(layer) for layer in world.layers if isinstance(layer, Splats | Mesh | Volumes)]
+            parts = [planes for layer in world.layers if (planes := layer.list_planes()) is not None]
             self._planes = _Planes(parts) if parts else None
         else:
-            tiled: list[LayerCells] = [layer for layer in cells if layer.kind != "instances"]
+            tiled: list[LayerCells] = [layer for layer in cells if KINDS[layer.kind].has_planes]
             max_places = np.inf if isinstance(world, World) else world.memory_bytes / _SHARE / _PLACE_BYTES
             self._planes = _PlanesInTiles(tiled, max_places) if tiled else None
 
@@ -191,9 +188,9 @@ class _PlanesInTiles:
     def _get(self, cell: int) -> _Planes:
         if cell not in self._kept:
             i, tile = self._cells[cell]
-            part = self._layers[i].read(tile)
-            assert isinstance(part, Splats | Mesh | Volumes)
-            self._kept[cell] = _Planes([_planes(part)])
+            planes = self._layers[i].read(tile).list_planes()
+            assert planes is not None  # layers without are left out
+            self._kept[cell] = _Planes([planes])
             while len(self._kept) > 1 and sum(len(kept.centre) for kept in self._kept.values()) > self._max_places:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(cell)
@@ -203,18 +200,3 @@ class _PlanesInTiles:
 def align(world: World | StreamedWorld, sweep: Sweep, iterations: int = 10) -> Array:
     """``T_world_sensor`` (4, 4) at which the returns of one sweep fit the surfaces of a world best (`Surfaces`)."""
     return Surfaces(world).align(sweep, iterations)
-
-
-def _planes(layer: Splats | Mesh | Volumes) -> tuple[Array, Array]:
-    """Places on the surfaces of a layer and their normals (n, 3): splats, volumes, or a mesh's faces by their area."""
-    if isinstance(layer, Splats):
-        return layer.centre.astype(np.float64), layer.normal.astype(np.float64)
-    if isinstance(layer, Volumes):
-        return layer.mean.astype(np.float64), portable.eigh3(layer.matrices)[1][:, :, 0]
-    corners = layer.vertices.astype(np.float64)[layer.faces]
-    area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1) / 2
-    count = int(np.clip(area.sum() / _SPACING_M**2, 1, _MAX_PLACES))
-    rng = np.random.default_rng(0)
-    face = np.searchsorted(np.cumsum(area), rng.uniform(0, area.sum(), count)).clip(max=len(area) - 1)
-    share = rng.dirichlet((1, 1, 1), count)  # even over the triangle
-    return np.einsum("nk,nki->ni", share, corners[face]), unit_normals(corners[face])

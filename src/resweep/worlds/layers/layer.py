@@ -92,6 +92,8 @@ class Layer(ABC):
     """Whether its rows are copies of one mesh."""
     numbered: ClassVar[bool] = False
     """Whether random numbers depend on the number of a primitive in the world."""
+    has_planes: ClassVar[bool] = False
+    """Whether sweeps are registered to it (`list_planes`)."""
     solid: ClassVar[bool] = True
     """Whether one can stand on it or run into it."""
     scene_bytes: ClassVar[int]

@@ -70,6 +70,7 @@ class Mesh(Layer):
     )
     points = MappingProxyType({"source": ColumnType("uint32"), "vertices": POINT})
     shared = ("vertices", "materials")
+    has_planes = True
     scene_bytes, kept_bytes = 65, 190
 
     def __init__(

@@ -17,10 +17,10 @@ from resweep import portable
 from resweep.pose import Array
 
 COLUMN = "seen"
-COMPLETED = np.uint32(1)  # a primitive that no beam met: it was argued from its surroundings
-_MOST_RETURNS, _MOST_LEVEL = 127, 63
-_RANGE_LEVELS, _RANGE_LEAST_M = 6.0, 0.25
-_INCIDENCE_LEVELS = _MOST_LEVEL / 90.0
+COMPLETED = np.uint32(1)  # a primitive that no beam hit: it was argued from its surroundings
+_MAX_RETURNS, _MAX_LEVEL = 127, 63
+_RANGE_LEVELS, _RANGE_MIN_M = 6.0, 0.25
+_INCIDENCE_LEVELS = _MAX_LEVEL / 90.0
 _LOG_2 = math.log(2.0)
 
 
@@ -46,10 +46,10 @@ def pack_seen(count: Array, ranges_m: tuple[Array, Array], cosines: tuple[Array,
     ``cosines`` are None for primitives without a surface. Intervals are widened to whole levels.
     """
     low, high = (_find_level(values) for values in ranges_m)
-    packed: Array = np.minimum(np.asarray(count), _MOST_RETURNS).astype(np.uint32) << np.uint32(25)
+    packed: Array = np.minimum(np.asarray(count), _MAX_RETURNS).astype(np.uint32) << np.uint32(25)
     packed |= _clip(np.floor(low)) << np.uint32(19) | _clip(np.ceil(high)) << np.uint32(13)
     if cosines is None:
-        return np.asarray(packed | np.uint32(_MOST_LEVEL << 1))
+        return np.asarray(packed | np.uint32(_MAX_LEVEL << 1))
     steepest, flattest = (90.0 - np.degrees(portable.arcsin(np.clip(values, 0.0, 1.0))) for values in cosines)
     least, largest = np.floor(flattest * _INCIDENCE_LEVELS), np.ceil(steepest * _INCIDENCE_LEVELS)
     return np.asarray(packed | _clip(least) << np.uint32(7) | _clip(largest) << np.uint32(1))
@@ -60,9 +60,9 @@ def unpack_seen(packed: Array) -> Seen:
     packed = np.asarray(packed, np.uint32)
 
     def level(shift: int) -> Array:
-        return (packed >> np.uint32(shift) & np.uint32(_MOST_LEVEL)).astype(np.float64)
+        return (packed >> np.uint32(shift) & np.uint32(_MAX_LEVEL)).astype(np.float64)
 
-    least_m, largest_m = (_RANGE_LEAST_M * portable.power(2.0, level(shift) / _RANGE_LEVELS) for shift in (19, 13))
+    least_m, largest_m = (_RANGE_MIN_M * portable.power(2.0, level(shift) / _RANGE_LEVELS) for shift in (19, 13))
     return Seen(
         count=(packed >> np.uint32(25)).astype(np.int32),
         range_min_m=least_m,
@@ -74,8 +74,8 @@ def unpack_seen(packed: Array) -> Seen:
 
 
 def _find_level(ranges_m: Array) -> Array:
-    return np.asarray(_RANGE_LEVELS / _LOG_2 * portable.log(np.maximum(ranges_m, _RANGE_LEAST_M) / _RANGE_LEAST_M))
+    return np.asarray(_RANGE_LEVELS / _LOG_2 * portable.log(np.maximum(ranges_m, _RANGE_MIN_M) / _RANGE_MIN_M))
 
 
 def _clip(level: Array) -> Array:
-    return np.clip(level, 0, _MOST_LEVEL).astype(np.uint32)
+    return np.clip(level, 0, _MAX_LEVEL).astype(np.uint32)

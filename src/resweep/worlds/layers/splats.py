@@ -39,7 +39,7 @@ class Splats(Layer):
     shape = MappingProxyType({"centre": POINT, "normal": NORMAL, "radius": FLOAT})
     settings = MappingProxyType({"depth": int, "gap_m": float, "incidence_exponent": float})
     older_settings = MappingProxyType({"incidence_exponent": 1.0})
-    keeps_extra = True
+    keeps_extra = has_planes = True
     scene_bytes, kept_bytes = 165, 330
 
     extra: dict[str, Array]

@@ -39,7 +39,8 @@ class Volumes(Layer):
     shape = MappingProxyType({"mean": POINT, "covariance": ColumnType(row=(6,))})
     attributes = MappingProxyType({"permeability": FLOAT, "exposure_m": FLOAT, **ATTRIBUTES})
     settings = MappingProxyType({"tau": float, "element_m": float})
-    keeps_extra, numbered, solid = True, True, False
+    keeps_extra = numbered = has_planes = True
+    solid = False
     scene_bytes, kept_bytes = 130, 220
 
     extra: dict[str, Array]

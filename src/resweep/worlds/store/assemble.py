@@ -34,7 +34,7 @@ from resweep.worlds.store.stored_arrays import CHUNK_ROWS
 from resweep.worlds.store.tiled_columns import create_column, read_tiles
 
 _TASK_BYTES = 16 << 20  # what one task writes, before it is compressed
-_MOST_ROWS = 1 << 32  # that a column of row numbers can tell apart
+_MAX_ROWS = 1 << 32  # that a column of row numbers can tell apart
 
 
 def assemble_world(
@@ -112,8 +112,8 @@ class _Layer:
         ]
         self.n_rows = [int(table.n_rows.sum()) for table in tables]
         self.n_points = [int(part.entry.get("n_vertices", 0)) for part in parts]
-        if sum(self.n_rows) > _MOST_ROWS or sum(self.n_points) > _MOST_ROWS:
-            raise ResweepError(f"layer '{parts[0].entry['name']}': has more than {_MOST_ROWS:,} rows; split the world")
+        if sum(self.n_rows) > _MAX_ROWS or sum(self.n_points) > _MAX_ROWS:
+            raise ResweepError(f"layer '{parts[0].entry['name']}': has more than {_MAX_ROWS:,} rows; split the world")
         self._lay_out(tables)
 
     def _check_alike(self) -> None:
