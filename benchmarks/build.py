@@ -59,7 +59,7 @@ class StageClock:
             self._stage = name
             begin(stages, name)
 
-        Stages.begin = noted  # type: ignore[method-assign]
+        Stages.begin = noted  # type: ignore[method-assign, assignment]
         try:
             yield
         finally:

@@ -133,7 +133,7 @@ def build(
         if checkpoints is None:
             kept.remove()
         discard_stage(target)
-    return world or StreamedWorld(target, memory_bytes=bound)
+    return world or StreamedWorld(target, memory=bound)
 
 
 def _build(log: Log, plan: Plan, path: Path | None, run: BuildRun, memory: int, overwrite: bool) -> World | None:

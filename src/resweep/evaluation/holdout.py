@@ -67,6 +67,7 @@ def holdout(
         realism.check_scale(log.intensity_scale)
     log = prepare_drive(log)
     begun, checkpoints = time.perf_counter(), Checkpoints()
+    world: World | StreamedWorld
     if build is None:
         if partial is not None:
             checkpoints = open_checkpoints(Path(partial), log[rest], resolve(log[rest], config, memory=memory))

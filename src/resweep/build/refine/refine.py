@@ -79,7 +79,7 @@ def refine(
 
 def _spread(sweeps: Array, most: int) -> Array:
     """At most so many of some sweeps (m,), spread evenly over them."""
-    return sweeps[np.unique(np.linspace(0, len(sweeps) - 1, min(len(sweeps), most)).astype(int))]
+    return np.asarray(sweeps[np.unique(np.linspace(0, len(sweeps) - 1, min(len(sweeps), most)).astype(int))])
 
 
 def _read_beams(map: Map, sweeps: Array) -> list[Beams]:

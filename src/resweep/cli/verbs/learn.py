@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -145,7 +146,7 @@ def _count_sweeps(card: RealismCard) -> int:
 
 
 # Each with the five options that most users need.
-_COMMON = {
+_COMMON: dict[Callable[..., None], tuple[str, ...]] = {
     raydrop: ("output", "variant", "method", "transferable", "overwrite"),
     semantics: ("output", "validate", "test", "settings", "overwrite"),
 }
