@@ -107,7 +107,7 @@ def test_the_name_of_a_file_is_refused_before_the_work(tmp_path):
     assert "saved as a folder" in str(result.exception)
 
 
-@pytest.mark.parametrize(("config", "last"), [(rs.HybridConfig(), 6), (rs.SurfelConfig(voxel_m=0.3), 3)])
+@pytest.mark.parametrize(("config", "last"), [(rs.HybridConfig(), 7), (rs.SurfelConfig(voxel_m=0.3), 4)])
 def test_a_build_says_which_stage_of_how_many_it_is_in(drive, capsys, config, last):
     set_verbosity(Verbosity.VERBOSE)
     rs.build(rs.open_log(drive), config)

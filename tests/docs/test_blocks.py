@@ -39,7 +39,7 @@ ELSEWHERE = {
 # Settings that are smaller here: what stands on the page, and what runs.
 SMALLER = {
     "drive.md": (("duration_s=10.0", "duration_s=0.3"),),
-    "README.md": (("rs.build(log)", 'rs.build(log, rs.HybridConfig(refine="none"))'),),  # tests/minimal runs it whole
+    "README.md": (("rs.build(log)", 'rs.build(log, rs.HybridConfig(refine="none"))'),),
     "tutorial.md": (
         ("--holdout 5", "--holdout 3 --refine none"),
         ("town.world --sweeps", "town.world --refine none --sweeps"),
@@ -49,10 +49,8 @@ SMALLER = {
     "evaluation.md": (("--holdout 2", "--holdout 2 --refine none"),),
     "datasets.md": (("edge-cases -o", "edge-cases --set scenarios=[hidden-car] -o"),),
 }
-# Those that build worlds, drive or draw reports. The others show in every gate that blocks run; tests/minimal runs
-# README.md whole there.
+# Those that build worlds, drive or draw reports. README.md and the others show in every gate that blocks run.
 SLOW = {
-    "README.md",
     "datasets.md",
     "evaluation.md",
     "large-drives.md",

@@ -53,11 +53,11 @@ class Surfaces:
             world = world.load()
         cells = cells_in_memory(world) if isinstance(world, World) else list(world.layers)
         self._planes: _Planes | _PlanesInTiles | None
-        if cells is None:
+        if isinstance(world, World) and cells is None:
             parts = [planes for layer in world.layers if (planes := layer.list_planes()) is not None]
             self._planes = _Planes(parts) if parts else None
         else:
-            tiled: list[LayerCells] = [layer for layer in cells if KINDS[layer.kind].has_planes]
+            tiled: list[LayerCells] = [layer for layer in cells or () if KINDS[layer.kind].has_planes]
             max_places = np.inf if isinstance(world, World) else world.memory_bytes / _SHARE / _PLACE_BYTES
             self._planes = _PlanesInTiles(tiled, max_places) if tiled else None
 
