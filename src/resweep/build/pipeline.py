@@ -112,6 +112,7 @@ def build(
     target = None if path is None else find_path(path)
     if target is not None:
         check_name(target)
+        _check_free(target, overwrite)  # before anything is read
     bound = parse_memory(memory)
     plan = resolve(log, config, tile_m=tile_m, memory=bound, progress=progress)
     run = Threads(min(AT_ONCE, _core.thread_count(0))) if workers is None else workers
@@ -122,8 +123,7 @@ def build(
             assert world is not None
             return world
     with lock_output(target):
-        if is_taken(target) and not overwrite:
-            raise OutputError(f"{target}: exists already; choose another name or pass overwrite=True")
+        _check_free(target, overwrite)
         folder = find_partial(stage(target))
         _check_disk(log, plan, folder)
         if not resume and folder.exists():
@@ -268,6 +268,11 @@ def open_checkpoints(folder: Path, log: Log, plan: Plan) -> Checkpoints:
     """The finished steps of a build in ``folder``; those of another plan are discarded."""
     key = f"tiles of {plan.tile_m} m, {plan.square_points} points, stationary {plan.stationary}"
     return Checkpoints.open(folder, plan.placed or log, plan.config, plan.labels, more=key)
+
+
+def _check_free(path: Path, overwrite: bool) -> None:
+    if is_taken(path) and not overwrite:
+        raise OutputError(f"{path}: exists already; choose another name or pass overwrite=True")
 
 
 def _check_disk(log: Log, plan: Plan, folder: Path) -> None:
