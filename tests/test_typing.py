@@ -75,5 +75,5 @@ def test_a_users_script_is_typed(folder: Path) -> None:
 def test_a_mistake_is_found_before_it_runs(folder: Path) -> None:
     code, shown = check("mistaken.py", 'import resweep as rs\nrs.build("kitti")\nrs.bild\n', folder)
     assert code == 1
-    assert 'expected "Log"' in shown
+    assert 'matches argument type "str"' in shown
     assert 'no attribute "bild"' in shown

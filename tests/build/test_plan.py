@@ -52,7 +52,7 @@ def test_memory_and_length_choose_tiles(drive: Log) -> None:
         (rs.HybridConfig(refine="full"), {}, "refine full holds sweeps out for a trial and needs 3, this log has 2"),
         (rs.MeshConfig(), {"tile_m": 50.0}, "tile_m: this method needs the whole map in one piece"),
         (rs.HybridConfig(), {"tile_m": 1.0}, "tile_m: expected a side of 2 to 10,000 m, got 1"),
-        ("hybrid", {}, "build: expected settings such as HybridConfig, got str"),
+        ("hybrid", {}, "build: expected settings such as HybridConfig or SplatConfig, got str"),
     ],
 )
 def test_what_would_be_ignored_is_refused(drive: Log, config: object, options: dict[str, float], message: str) -> None:

@@ -168,4 +168,4 @@ def test_the_installed_command_is_this_one(tmp_path: Path) -> None:
         [script, "info", "absent.pcd"], capture_output=True, text=True, timeout=600, cwd=tmp_path, check=False
     )
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr == "resweep: error: absent.pcd: no such file or folder\n"
+    assert ended.stderr == "resweep: error: absent.pcd: no such file or folder; check the path\n"

@@ -48,7 +48,7 @@ def test_info_names_classes_by_the_vocabulary(resweep: Any, clouds: Path) -> Non
     for file in clouds.glob("*.pcd"):
         head, mark, rest = file.read_bytes().partition(b"DATA")
         file.write_bytes(b"".join(line for line in head.splitlines(True) if b"resweep" not in line) + mark + rest)
-    assert facts(clouds)["poses"].startswith("unknown; give --poses FILE or --odometry")
+    assert facts(clouds)["poses"].startswith("unknown; give them, or find them by odometry")
     assert facts(clouds)["times"] == "assumed from a rate"
 
 

@@ -107,7 +107,7 @@ def test_what_was_made_is_a_table_or_json(log: str, resweep: Any, room: Path) ->
 def test_a_mistyped_file_is_suggested(log: str, resweep: Any) -> None:
     ended = resweep("info", "outt")
     assert ended.status == 1
-    assert ended.err == "resweep: error: outt: no such file or folder; did you mean 'out'?\n"
+    assert ended.err == "resweep: error: outt: no such file or folder; check the path; did you mean 'out'?\n"
     assert resweep("info", "entirely-else").err.endswith("no such file or folder\n")
     assert suggest_file("out: no sweep", ["out"]) == ""  # it is there
     assert "did you mean 'street'?" in resweep("demo", "stret").err

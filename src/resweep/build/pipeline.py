@@ -155,7 +155,7 @@ def prepare(log: Log, plan: Plan) -> Log:
     """The log whose beams are known and whose sweeps are corrected, computed as they are read."""
     if plan.placed is not None:
         return plan.placed
-    return prepare_drive(log)
+    return log if log.cloud == "placed" else prepare_drive(log)
 
 
 def calibrate(prepared: Log, plan: Plan, run: BuildRun) -> CalibrationResult | None:

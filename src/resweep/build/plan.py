@@ -109,7 +109,7 @@ def resolve(
     if not isinstance(log, Log):
         raise ResweepError(f"build: expected a log (resweep.open_log), got {type(log).__name__}")
     if not isinstance(config, BuildConfig):
-        raise ResweepError(f"build: expected settings such as HybridConfig, got {type(config).__name__}")
+        raise ResweepError(f"build: expected settings such as HybridConfig or SplatConfig, got {type(config).__name__}")
     if len(log) == 0:
         raise InputError(f"log '{log.name}': holds no sweep; give at least one to build from")
     if tile_m is not None and not 2.0 <= tile_m <= 10_000.0:
