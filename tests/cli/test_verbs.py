@@ -108,7 +108,7 @@ def test_a_mistyped_file_is_suggested(log: str, resweep: Any) -> None:
     ended = resweep("info", "outt")
     assert ended.status == 1
     assert ended.err == "resweep: error: outt: no such file or folder; check the path; did you mean 'out'?\n"
-    assert resweep("info", "entirely-else").err.endswith("no such file or folder\n")
+    assert resweep("info", "entirely-else").err.endswith("no such file or folder; check the path\n")
     assert suggest_file("out: no sweep", ["out"]) == ""  # it is there
     assert "did you mean 'street'?" in resweep("demo", "stret").err
 

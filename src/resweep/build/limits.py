@@ -30,6 +30,7 @@ def estimate_limits(
 
     What was made up (`resweep.build.complete`) says nothing, nor does what lies beyond 120 m of a sweep.
     """
+    layers.near(origin, 0.0)  # the layers are computed here, in stages of their own
     sectors, limit = BlindSectors(), RangeLimit()
     slope = 0.0 if log.sensor is None else log.sensor.beam_slope
     count = min(len(log), max(_MIN_SWEEPS, min(len(log) // 2, _MAX_SWEEPS)))
