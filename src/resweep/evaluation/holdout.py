@@ -18,6 +18,7 @@ from resweep.evaluation.evaluate_logs import evaluate
 from resweep.evaluation.metrics.column import Column
 from resweep.evaluation.metrics.metrics import METRICS
 from resweep.evaluation.report.report import Report
+from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.map_filter import MapFilter
 from resweep.memory import parse_memory, resident_memory
@@ -40,7 +41,9 @@ def holdout(
     realism: RealismModel | None = None,
     seed: int = 0,
     build: Callable[[Log], World | StreamedWorld] | None = None,
-    **options: Any,
+    accumulate: bool = False,
+    labels: LabelSet | str | Path | None = None,
+    threads: int = 0,
 ) -> Report:
     """Build from all sweeps of a log but ``held``, fire the beams of those again in the world, and compare.
 
@@ -57,8 +60,8 @@ def holdout(
     ``memory`` bounds the build and the comparison. ``partial`` names a folder in which finished stages of the build are
     kept, and found by the same call; it stays until its caller removes it.
     ``progress`` shows the stages. With a learned model ``realism`` drawn returns are as it says. ``seed`` is that of
-    drawn returns. ``build`` gives the world of the other sweeps in place of all this. ``options`` are those of
-    `evaluate`.
+    drawn returns. ``build`` gives the world of the other sweeps in place of all this. ``accumulate``,
+    ``labels`` and ``threads`` are those of `evaluate`.
 
     Example: ``print(rs.holdout(rs.open_log("kitti/sequences/00"), [5]))``
     """
@@ -82,7 +85,8 @@ def holdout(
     simulated = replace(log[chosen], load=held_out.simulated, name="simulated", **fired)
     # What the world takes beyond the bound was the build's to say.
     bound = max(parse_memory(memory), resident_memory() + _COMPARING)
-    report = evaluate(simulated, real, recorded=log, memory=bound, progress=progress, **options)
+    how: dict[str, Any] = {"accumulate": accumulate, "labels": labels, "threads": threads}
+    report = evaluate(simulated, real, recorded=log, memory=bound, progress=progress, **how)
     values = {
         **report.metrics,
         "primitives": float(world.n_primitives),
