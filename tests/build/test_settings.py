@@ -32,6 +32,7 @@ from resweep.build import (
 )
 from resweep.build.plan import resolve
 from resweep.calibrate.calibrate import calibrate
+from resweep.calibrate.keyframes import choose_keyframes
 from resweep.config import Spec
 from resweep.log import Log
 from resweep.objects import ObjectConfig
@@ -109,6 +110,7 @@ def build_worlds() -> None:
     rs.build(unlabelled, HybridConfig(map=NEAR, calibrate=None), progress=False)
     lawn = Log.from_sweeps([Sweep.from_points(plane(4.0, 0.1, 0.003))], cloud="raw", sensor_position_known=False)
     rs.build(lawn, SplatConfig(cloud=CloudConfig(standpoints_max=2)), progress=False)
+    assert len(choose_keyframes(np.tile(np.eye(4), (200, 1, 1)), CalibrateConfig())) < 200  # of a vehicle that waits
     moving = [replace(sweep, label=np.full(len(sweep), MOVING_CAR)) for sweep in shrub_sweeps(2)]
     assert dynamic_splats(Log.from_sweeps(moving, labels=LABELS), DynamicConfig())
 
