@@ -191,7 +191,23 @@ def present(run: Callable[[], Result], tables: Callable[[Result], Sequence[Table
     for made in tables(result):
         console.print(made)
     if options.save is not None:
-        options.save.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        options.save.write_text(format_result(result), encoding="utf-8")
     if options.json:
         print(json.dumps(result), flush=True)
     return 0
+
+
+def format_result(result: Result) -> str:
+    """A result as JSON in which each row of figures is one line, so that a changed figure is a changed line."""
+    return _format_value(result, "\n") + "\n"
+
+
+def _format_value(value: Any, line: str) -> str:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if line != "\n" and not any(isinstance(part, dict | list) for part in parts):
+        return json.dumps(value)
+    inner = f"{line} "
+    if isinstance(value, dict):
+        rows = [f"{inner}{json.dumps(key)}: {_format_value(part, inner)}" for key, part in value.items()]
+        return f"{{{','.join(rows)}{line}}}"
+    return f"[{','.join(inner + _format_value(part, inner) for part in value)}{line}]"

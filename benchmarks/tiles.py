@@ -31,7 +31,7 @@ from rich.table import Table
 import resweep as rs
 from benchmarks.long_street import write_drive
 from benchmarks.processes import Usage, folder_bytes, resweep_command, run_measured
-from benchmarks.report import Result, interleaved, machine, paired_ratio, parser, present, table, timed
+from benchmarks.report import Result, format_result, interleaved, machine, paired_ratio, parser, present, table, timed
 from resweep.errors import ResweepError
 from resweep.io import open_log
 from resweep.memory import parse_memory
@@ -132,7 +132,7 @@ class Parts:
             figures = measure()
             self._finished[name] = {"figures": figures, "load": [before, os.getloadavg()[0]]}
             whole = {"key": self.key, "parts": self._finished}
-            self.file.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+            self.file.write_text(format_result(whole), encoding="utf-8")
         self.loads[name] = self._finished[name]["load"]
         found: Result = self._finished[name]["figures"]
         return found

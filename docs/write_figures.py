@@ -2,8 +2,8 @@
 
 A table stands between ``<!-- figures: experiments/b_figure7 -->`` and ``<!-- end of figures -->``; it is what
 experiments/figures/b_figure7.json holds, by the rows of `ROWS`. ``--measure`` first runs the experiments of `DRAWN`, or
-those named, keeps their JSON, and their figures as docs/images/experiments/NAME.webp. A test holds the pages to what
-this writes.
+those named, and keeps their JSON; figures of `DRAWN` become docs/images/experiments/NAME.webp. A test holds the pages
+to what this writes.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from typing import Any
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from benchmarks.report import format_result  # noqa: E402
+
 DOCS = ROOT / "docs"
 PICTURES = DOCS / "images" / "experiments"
 BLOCK = re.compile(r"(<!-- figures: (\w+)/(\w+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
@@ -44,6 +47,7 @@ _OF_TABLE = (
     "paper_surface", "paper_volumetric", "hybrid", "hybrid_noise", "hybrid_spot", "least_on_spot", "noise_floor",
 )  # fmt: skip
 _SPLATS_BY = ("descriptors", "KPConv labels", "labels")
+_PLACED = "mean/placements"
 _ONE_SWEEP = ("nuScenes, one, 8", "nuScenes, one, 12", "Argoverse 2, 1")
 # The figures of c_compare in its order, and those that are compared on shared beams too.
 _COMPARED = {
@@ -61,7 +65,7 @@ _ON_SHARED = ("within 10 cm", "RMSE", "C2C", "thin C2C", "thin C2C, one sweep", 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "experiments/c_sparse": ("nuScenes 8 (settings were chosen on it)", "nuScenes 12", "Argoverse 2, sweep 1"),
     "experiments/c_compare": ("compared with", "better", "at most by", "on", "than"),
-    "experiments/c_heldout": ("most likely return, registered with motion", "most likely return, registered by pose"),
+    "experiments/c_heldout": ("drawn return", "most likely return"),
     "experiments/c_refine": ("none", "fast", "full"),
     "experiments/c_semantics": ("KPConv", "random forest", "range image"),
     "experiments/c_kpconv": tuple(f"splats by {kind}" for kind in _SPLATS_BY),
@@ -204,22 +208,34 @@ ROWS: dict[str, tuple[Row, ...]] = {
         ("processor seconds a second of the drive", ("cpu_s_hdl64", "cpu_s_vlp16"), "{:.3f}"),
         ("steps of the Gymnasium environment a second, small yard", (None, "gym_steps_per_s"), "{:.0f}"),
     ),
-    "experiments/c_heldout": tuple(
-        (f"{title} (goal {goal})", (f"mean/{key}", f"mean_pose_alone/{key}"), form)
-        for title, goal, key, form in (
-            ("median error of ranges", "2.0 cm", "range_median_m", "{:.4f} m"),
-            ("within 10 cm, of beams that return in both", "88 %", "within_0.10m", "{:.1%}"),
-            ("true returns recovered to 10 cm", "87 %", "recovered_0.10m", "{:.1%}"),
-            ("root mean square error of ranges", "2.2 m", "range_rmse_m", "{:.2f} m"),
-            ("distance of simulated points from recorded ones, C2C", "1.9 cm", "c2c_m", "{:.4f} m"),
-            ("Chamfer distance, squares", "0.07 m²", "chamfer_sq_sum_m2", "{:.3f} m²"),
-            ("F-score at 5 cm", "0.80", "fscore_0.05m", "{:.3f}"),
-            ("F1 of returns", "0.98", "return_f1", "{:.3f}"),
-            ("log-likelihood of a beam", "1.0", "log_likelihood", "{:.2f}"),
-            ("returns more than 0.5 m too early", "2.5 %", "too_early_0.5m", "{:.1%}"),
-            ("intensity, root mean square error", "0.085", "intensity_rmse", "{:.3f}"),
-            ("intensity, correlation", "0.75", "intensity_corr", "{:.2f}"),
-        )
+    "experiments/c_heldout": (
+        *(
+            (f"{title}, {place}{goal}", (f"{_PLACED}/{at}/drawn/{key}", f"{_PLACED}/{at}/most_likely/{key}"), form)
+            for title, reached, key, form in (
+                ("median error of ranges", "2.0 cm", "range_median_m", "{:.4f} m"),
+                ("within 10 cm, of beams that return in both", "88 %", "within_0.10m", "{:.1%}"),
+                ("true returns recovered to 10 cm", "87 %", "recovered_0.10m", "{:.1%}"),
+                ("F1 of returns", "0.98", "return_f1", "{:.3f}"),
+            )
+            for at, place, goal in (
+                (1, "registered by pose", f" (goal {reached})"),
+                (0, "at the recorded pose", ""),
+                (2, "registered with motion", ""),
+            )
+        ),
+        *(
+            (f"{title} (goal {goal})", (f"mean/{key}", None), form)
+            for title, goal, key, form in (
+                ("root mean square error of ranges", "2.2 m", "range_rmse_m", "{:.2f} m"),
+                ("distance of simulated points from recorded ones, C2C", "1.9 cm", "c2c_m", "{:.4f} m"),
+                ("Chamfer distance, squares", "0.07 m²", "chamfer_sq_sum_m2", "{:.3f} m²"),
+                ("F-score at 5 cm", "0.80", "fscore_0.05m", "{:.3f}"),
+                ("log-likelihood of a beam", "1.0", "log_likelihood", "{:.2f}"),
+                ("returns more than 0.5 m too early", "2.5 %", "too_early_0.5m", "{:.1%}"),
+                ("intensity, root mean square error", "0.085", "intensity_rmse", "{:.3f}"),
+                ("intensity, correlation", "0.75", "intensity_corr", "{:.2f}"),
+            )
+        ),
     ),
     "experiments/d_confidence": (
         ("expected calibration error", "calibration_error", "{:.4f}"),
@@ -350,11 +366,13 @@ def measure(name: str, fast: bool) -> None:
 
 
 def keep(name: str, result: dict[str, Any], picture: Path) -> None:
-    """Write what an experiment printed and drew to where pages look for it."""
+    """Write what an experiment printed, and drew where a page shows it, to where pages look for it."""
     result.pop("figure", None)  # a path of this machine
     path = ROOT / "experiments" / "figures" / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    path.write_text(format_result(result), encoding="utf-8")
+    if name not in DRAWN:
+        return
     PICTURES.mkdir(parents=True, exist_ok=True)
     image = Image.open(picture).convert("RGB")
     image.thumbnail((WIDTH, 4 * WIDTH))
@@ -364,7 +382,8 @@ def keep(name: str, result: dict[str, Any], picture: Path) -> None:
 def main() -> None:
     """Measure if asked to, and write the pages."""
     options = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    options.add_argument("--measure", nargs="*", metavar="NAME", choices=DRAWN, help="run these experiments first")
+    known = sorted({*DRAWN, *(key.split("/")[1] for key in ROWS if key.startswith("experiments/"))})
+    options.add_argument("--measure", nargs="*", metavar="NAME", choices=known, help="run these experiments first")
     options.add_argument("--fast", action="store_true", help="their small versions")
     chosen = options.parse_args()
     for name in () if chosen.measure is None else chosen.measure or DRAWN:
