@@ -5,7 +5,8 @@
 
 Each benchmark runs in both checkouts by turns, ``--rounds`` times, so that a noisy machine disturbs both alike. Of
 every figure that both print, the table shows the medians and their ratio, this one over the other. ``--log`` adds the
-figures of ``resweep evaluate LOG --holdout N``, which must not change at all if results are to stay.
+figures of ``resweep evaluate LOG --holdout N``, which must not change at all if results are to stay, and the size of
+the world that ``resweep build LOG`` makes.
 A checkout whose native core was built into ``src/resweep`` is used from there, any other as its python has it.
 """
 
@@ -17,13 +18,17 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 HERE = Path(__file__).resolve().parents[1]
+COMMAND = "from resweep.cli import main; main()"
+SCRATCH = "{scratch}"  # in a command: a folder of its own
 
 
 def run_in(folder: Path, python: str, words: list[str]) -> dict[str, Any]:
@@ -38,20 +43,37 @@ def run_in(folder: Path, python: str, words: list[str]) -> dict[str, Any]:
     return found
 
 
+def measure(folder: Path, python: str, words: list[str]) -> dict[str, float]:
+    """The figures of a command by name, nested ones as ``layers/splats``; of ``build`` also the bytes of its world."""
+    with TemporaryDirectory() as scratch:
+        found = run_in(folder, python, [word.replace(SCRATCH, scratch) for word in words])
+        if any(SCRATCH in word for word in words):
+            found["bytes"] = sum(file.stat().st_size for file in Path(scratch).rglob("*") if file.is_file())
+    return dict(list_figures(found))
+
+
+def list_figures(found: dict[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
+    """The numbers of a JSON object by their keys."""
+    for key, value in found.items():
+        if isinstance(value, dict):
+            yield from list_figures(value, f"{above}{key}/")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield above + key, value
+
+
 def compare(
     base: Path, base_python: str, commands: dict[str, list[str]], rounds: int
 ) -> dict[str, dict[str, dict[str, float]]]:
     """For each command and figure: ``base`` and ``here`` (medians) and their ``ratio``."""
     result: dict[str, dict[str, dict[str, float]]] = {}
     for name, words in commands.items():
-        seen: dict[str, list[dict[str, Any]]] = {"base": [], "here": []}
+        seen: dict[str, list[dict[str, float]]] = {"base": [], "here": []}
         for _ in range(rounds):
-            seen["base"].append(run_in(base, base_python, words))
-            seen["here"].append(run_in(HERE, sys.executable, words))
+            seen["base"].append(measure(base, base_python, words))
+            seen["here"].append(measure(HERE, sys.executable, words))
+        shared = [key for key in seen["here"][0] if key in seen["base"][0]]
         result[name] = {}
-        for key, value in seen["here"][0].items():
-            if isinstance(value, bool) or not isinstance(value, int | float) or key not in seen["base"][0]:
-                continue
+        for key in shared:
             before, after = (statistics.median(run[key] for run in seen[side]) for side in ("base", "here"))
             result[name][key] = {"base": before, "here": after, "ratio": after / before if before else float("nan")}
     return result
@@ -71,17 +93,10 @@ def main() -> None:
     given = parser.parse_args()
     fast = [] if given.full else ["--fast"]
     commands = {name: ["-m", f"benchmarks.{name}", *fast, "--json"] for name in given.benchmarks}
-    code = "from resweep.cli import main; main()"
     for log in given.log:
-        commands[f"holdout {log.name}"] = [
-            "-c",
-            code,
-            "evaluate",
-            str(log.resolve()),
-            "--holdout",
-            given.holdout,
-            "--json",
-        ]
+        path = str(log.resolve())
+        commands[f"holdout {log.name}"] = ["-c", COMMAND, "evaluate", path, "--holdout", given.holdout, "--json"]
+        commands[f"build {log.name}"] = ["-c", COMMAND, "build", path, "-o", f"{SCRATCH}/a.world", "--json"]
     base = given.base.resolve()
     result = compare(base, given.base_python or str(base / ".venv/bin/python"), commands, given.rounds)
     table = Table("what", "figure", "other", "this", "this / other", title="side by side, medians")
