@@ -140,10 +140,10 @@ build/sources.list: FORCE
 # The sdist keeps the files' times, so that the native build, which outlives it, compiles only what changed.
 build/wheel.stamp: build/sources.list $(SOURCES) $(BUILD)/.tools
 	rm -rf dist build/source
-	$(BUILD)/bin/python -m build --no-isolation --sdist --outdir dist -C sdist.reproducible=false .
+	MAKEFLAGS= $(BUILD)/bin/python -m build --no-isolation --sdist --outdir dist -C sdist.reproducible=false .
 	mkdir -p build/source
 	tar -xzf $(SDIST) -C build/source --strip-components=1
-	$(BUILD)/bin/python -m build --no-isolation --wheel --outdir dist -C "build-dir=$(CURDIR)/build/native/{wheel_tag}" build/source
+	MAKEFLAGS= $(BUILD)/bin/python -m build --no-isolation --wheel --outdir dist -C "build-dir=$(CURDIR)/build/native/{wheel_tag}" build/source
 	touch $@
 
 # An environment is made again only if the list of what it needs changed: its stamp is the list it was made from.
