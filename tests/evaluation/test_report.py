@@ -166,7 +166,7 @@ def test_a_report_of_held_out_sweeps_states_placements_by_returns(logs: tuple[Lo
     rows = [
         {
             "placement": name,
-            **{kind: {"range_median_m": 0.01, "within_0.10m": next(shares)} for kind in ("most_likely", "drawn")},
+            **{kind: {"range_median_m": 0.01, "within_0.10m": next(shares)} for kind in ("drawn", "most_likely")},
         }
         for name in names
     ]
@@ -176,6 +176,6 @@ def test_a_report_of_held_out_sweeps_states_placements_by_returns(logs: tuple[Lo
         places = [text.index(f"{share:.4f}") for share in (0.111, 0.222, 0.333, 0.444, 0.555, 0.666)]
         assert places == sorted(places)
         assert all(name in text for name in names)
-        assert "drawn return" in text
+        assert "most likely" in text
     assert Report.load(placed.save(tmp_path / "report.json")).placements == rows
-    assert "most likely return" not in str(report)
+    assert "most likely" not in str(report)

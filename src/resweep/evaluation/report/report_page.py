@@ -86,7 +86,7 @@ def _placements(report: Report) -> str:
         values = (row[kind][name] for kind in PLACEMENT_RETURNS for name in PLACEMENT_FIGURES)
         cells = "".join(f'<td class="n">{show(value)}</td>' for value in values)
         rows.append(f"<tr><td>{escape(row['placement'])}</td>{cells}</tr>")
-    heads = [f"{kind}, {name}" for kind in PLACEMENT_RETURNS.values() for name in PLACEMENT_FIGURES.values()]
+    heads = [f"{kind}<br>{name}" for kind in PLACEMENT_RETURNS.values() for name in PLACEMENT_FIGURES.values()]
     head = "<th>sweep placed</th>" + "".join(f'<th class="n">{name}</th>' for name in heads)
     about = (
         '<p class="sub">All other figures are those of drawn returns, registered by pose: what simulating the recorded '
