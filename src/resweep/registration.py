@@ -21,6 +21,8 @@ from resweep.pose import Array, Trajectory, rotation_of
 from resweep.sweep import Sweep
 from resweep.voxels import voxel_means
 
+POSE = 6  # unknowns of a pose: a turn vector, radians, and a shift, metres
+
 # Planes, chosen by hand for voxels of 0.1 to 0.4 m.
 _K = 16  # neighbours
 _FLAT_M = 0.06  # largest standard deviation across a plane
@@ -121,7 +123,7 @@ def solve_step(jacobian: Any, error: Array, weight: Array, prior: Array, so_far:
 def rigid_step(points: Array, centre: Array, normal: Array, error: Array, weight: Array) -> Array:
     """The turn about ``centre`` (3,) and the shift (6,) that bring ``points`` (n, 3) nearer to their planes."""
     system, slope = normal_equations(motion_jacobian(points - centre, normal), error, weight)
-    return np.asarray(portable.solve(system + DAMPING * max(len(error), 1) * np.eye(6), -slope))
+    return np.asarray(portable.solve(system + DAMPING * max(len(error), 1) * np.eye(POSE), -slope))
 
 
 def move_pose(pose: Array, change: Array, centre: Array | None = None) -> Array:
