@@ -22,11 +22,13 @@ from resweep.sweep import Sweep
 from resweep.voxels import voxel_means
 
 POSE = 6  # unknowns of a pose: a turn vector, radians, and a shift, metres
+RATES = 6  # unknowns of the motion within a sweep: the same a second
 
 # Planes, chosen by hand for voxels of 0.1 to 0.4 m.
 _K = 16  # neighbours
 _FLAT_M = 0.06  # largest standard deviation across a plane
 _FLATNESS = 0.05  # variance across a plane over that along its short side
+RADIUS_PER_VOXEL = 3.75  # of the neighbourhood that makes a plane
 _BREADTH = 0.05  # variance along the short side over that along the long one: a scan line spans no plane
 _MIN_COUNT = 6  # of them within the radius
 _KNOTS = 9  # of a motion that is not steady: between them it is taken for steady
