@@ -16,7 +16,8 @@
 namespace resweep {
 namespace {
 
-constexpr std::size_t kChunk = 8192;   // beams
+constexpr std::size_t kChunk = 8192;  // beams
+// Chosen by hand.
 constexpr float kInside = 0.98f;       // of the distance at which a beam crossed, so that it misses the disc then
 constexpr float kShortest = 1e-6f;     // metres; a shorter beam has no direction
 constexpr float kBack = 1.0f - 1e-5f;  // of the range from which the beam is traced again

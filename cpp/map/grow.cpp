@@ -13,8 +13,8 @@ namespace {
 // A seed removes later seeds around it, which is sequential. So a block of leaves is taken in a few rounds: each round
 // grows some points of every leaf in parallel, and then accepts them one after another. Few growths are rejected, and
 // only the growths of one block are in memory.
-constexpr std::size_t kBlock = 4096, kChunk = 32;  // leaves
-constexpr std::size_t kRounds = 4;
+constexpr std::size_t kBlock = 4096, kChunk = 32;  // leaves; blocks and rounds, chosen by hand, order the seeds
+constexpr std::size_t kRounds = 4;                 // of a block
 
 struct Growth {
     std::uint32_t at, count, n_removed;  // row of the seed in the tree; points included; seeds removed

@@ -8,11 +8,13 @@ namespace resweep {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kSlack = 1.0f + 1e-5f;     // keeps bounds by the triangle inequality valid after rounding
+constexpr float kSlack = 1.0f + 1e-5f;  // keeps bounds by the triangle inequality valid after rounding
+// What follows decides how fast neighbours are found, not which.
 constexpr std::size_t kCandidates = 8192;  // more than these are not gathered
 constexpr std::size_t kCandidatesPerNeighbour = 24;
 constexpr int kTrials = 12;
-constexpr float kAim = 1.1f;  // times the number of neighbours wanted
+constexpr float kAim = 1.1f;        // times the number of neighbours wanted
+constexpr float kMaxGrowth = 4.0f;  // of a trial to the next
 
 float length(const GridPoint& a, const GridPoint& b) {
     double sum = 0.0;
@@ -112,7 +114,7 @@ float NeighbourSearch::tightened(float bound, std::size_t k) const {
         if (high_count > 0.0f)
             trial = low + (bound - low) * (wanted + 0.5f - low_count) / (high_count + 0.5f - low_count);
         else
-            trial *= std::clamp(kAim * wanted / std::max(count, 1.0f), kAim, 4.0f);
+            trial *= std::clamp(kAim * wanted / std::max(count, 1.0f), kAim, kMaxGrowth);
     }
     return bound;
 }

@@ -6,9 +6,9 @@
 namespace resweep {
 namespace {
 
-constexpr std::size_t kLaser = 3, kMotion = 6;
-constexpr double kGrazing = 0.01;       // cosine of incidence
-constexpr double kLargestExcess = 0.3;  // metres
+constexpr std::size_t kLaser = 3, kMotion = 6;  // unknowns: elevation, range and its slope; turn and shift
+constexpr double kGrazing = 0.01;               // cosine of incidence; a bound chosen by hand
+constexpr double kLargestExcess = 0.3;          // metres; a bound chosen by hand
 
 double dot(const double* a, const double* b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 

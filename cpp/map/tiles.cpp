@@ -9,7 +9,7 @@ namespace resweep {
 namespace {
 
 constexpr std::size_t kChunk = 8192;   // beams
-constexpr double kMostTiles = 4096.0;  // along one axis; a beam that crosses more has no true length
+constexpr double kMostTiles = 4096.0;  // along one axis; a beam that crosses more has no true length; chosen by hand
 
 // The part of a segment (parameter 0 to 1) from `from` by `step` that lies between `low` and `high` is cut out of
 // [near, far]; false if nothing is left.

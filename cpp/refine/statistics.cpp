@@ -8,9 +8,9 @@
 namespace resweep {
 namespace {
 
-constexpr double kInverseRoot2Pi = 0.3989422804014327;
-constexpr double kTail = 8.0;          // standard deviations beyond which a Gaussian is neglected
-constexpr double kPassedSigmas = 3.0;  // standard deviations of a surface from which on a beam has passed it
+constexpr double kInverseRoot2Pi = 0.3989422804014327;  // 1 / √(2π)
+constexpr double kTail = 8.0;          // standard deviations beyond which a Gaussian is neglected: 1e-14 of its peak
+constexpr double kPassedSigmas = 3.0;  // of a surface, from which on a beam has passed it; chosen by hand
 constexpr float kBehind = 0.5f;  // metres behind its end up to which a beam is followed: nothing beyond explains it
 
 double density(double measured, double centre, double sigma) {
@@ -82,7 +82,8 @@ BeamStatistics::OfBeams BeamStatistics::add(const Scene& scene, const RangedBeam
                         last = returned ? left * density(measured, range, spread) : 0.0;
                     }
                     sum += last;
-                    const double any = settings.clutter * (returned ? 0.5 / settings.range_max : 0.5);
+                    const double any =
+                        settings.clutter * (returned ? kClutterReturns / settings.range_max : 1.0 - kClutterReturns);
                     const double all = (1.0 - settings.clutter) * sum + any;
                     found.log_likelihood[row] = static_cast<float>(std::log(all));
                     found.clutter[row] = static_cast<float>(any / all);

@@ -25,7 +25,7 @@ static_assert(sizeof(Volume) == 64);
 // The volumes of one layer.
 struct Volumes {
     std::vector<Volume> volume;
-    float tau = 2.0f;                         // Mahalanobis distance up to which a ray meets a volume
+    float tau = 2.0f;                         // Mahalanobis distance up to which a ray meets a volume (A, III-C)
     bool extinction = false;                  // the probability to pass falls with the exposure of the ray
     float element = 0.01f;                    // metres: rays of a pulse that cross within this meet the same leaf
     std::uint32_t first = 0;                  // number of the first one among all volumes of the scene
@@ -92,7 +92,7 @@ std::uint64_t volume_draw(std::uint64_t key, const Crossing& crossing, const flo
 // The measured range if the draw stops the ray: A, eqs. 2 and 3.
 float drawn_range(const Crossing& crossing, std::uint64_t draw);
 
-// Whether the draw lets the ray pass.
+// Whether the draw lets the ray pass: its first 24 bits, as many as a float32 holds.
 inline bool passes(std::uint64_t draw, float log_pass) {
     return static_cast<float>(draw >> 40) * (1.0f / 16777216.0f) < std::exp(log_pass);
 }

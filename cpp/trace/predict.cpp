@@ -64,7 +64,7 @@ class Outcomes {
                 if (std::fabs(z) > 2.0 * kTail) continue;
                 own += outcome.probability / outcome.sigma * kInverseRoot2Pi * std::exp(-0.5 * z * z);
             }
-        const double any = returned ? 0.5 / settings.range_max : 0.5;
+        const double any = returned ? kClutterReturns / settings.range_max : 1.0 - kClutterReturns;
         return std::log((1.0 - settings.clutter) * own + settings.clutter * any);
     }
 
@@ -93,12 +93,14 @@ class Outcomes {
     }
 
   private:
-    static constexpr double kInverseRoot2Pi = 0.3989422804014327, kInverseRoot2 = 0.7071067811865476;
-    static constexpr double kUnlikely = 1e-3;  // such an outcome counts only as a part of others
+    static constexpr double kInverseRoot2Pi = 0.3989422804014327;  // 1 / √(2π)
+    static constexpr double kInverseRoot2 = 0.7071067811865476;
+    static constexpr double kUnlikely = 1e-3;  // such an outcome counts only as a part of others; chosen by hand
+    // The next three were chosen on SemanticKITTI 00 and 03 (docs/decisions/0027).
     static constexpr double kNear = 3.0;       // metres within which other outcomes count
     static constexpr double kNearShare = 0.5;  // how much, of what those in the window do
     static constexpr double kAlike = 0.95;     // of the highest score: outcomes that are likely alike
-    static constexpr double kTail = 4.0;       // standard deviations beyond which a Gaussian is neglected
+    static constexpr double kTail = 4.0;       // standard deviations of a Gaussian; it is neglected at twice that
 
     // What speaks for a place: probability within the window around it, and near it; `off` is the sum of the offsets of
     // the former.
@@ -173,7 +175,7 @@ Predictions predict(const Scene& scene, const float* origins, const float* direc
                             static_cast<float>(outcomes.log_likelihood(measured[row], settings));
                     double mass, mean = 0.0;
                     const Outcome* best = outcomes.most_likely(settings, mass, mean);
-                    const bool returns = best && outcomes.no_return() < 0.5;
+                    const bool returns = best && outcomes.no_return() < 0.5;  // likelier than not
                     found.returns[row] = static_cast<float>(1.0 - outcomes.no_return());
                     found.range[row] = returns ? static_cast<float>(mean) : kInfinity;
                     found.probability[row] = static_cast<float>(returns ? mass : outcomes.no_return());

@@ -10,6 +10,9 @@
 
 namespace resweep {
 
+// Share of what clutter explains that returns, at any range alike; the rest does not return. Neither is known better.
+constexpr double kClutterReturns = 0.5;
+
 // One of them. Either `volume` or `disc` is null.
 struct Stop {
     double range, sigma;  // of the return, if it stops the ray: Gaussian

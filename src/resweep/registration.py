@@ -21,10 +21,14 @@ from resweep.pose import Array, Trajectory, rotation_of
 from resweep.sweep import Sweep
 from resweep.voxels import voxel_means
 
+POSE = 6  # unknowns of a pose: a turn vector, radians, and a shift, metres
+RATES = 6  # unknowns of the motion within a sweep: the same a second
+
 # Planes, chosen by hand for voxels of 0.1 to 0.4 m.
 _K = 16  # neighbours
 _FLAT_M = 0.06  # largest standard deviation across a plane
 _FLATNESS = 0.05  # variance across a plane over that along its short side
+RADIUS_PER_VOXEL = 3.75  # of the neighbourhood that makes a plane
 _BREADTH = 0.05  # variance along the short side over that along the long one: a scan line spans no plane
 _MIN_COUNT = 6  # of them within the radius
 _KNOTS = 9  # of a motion that is not steady: between them it is taken for steady
@@ -121,7 +125,7 @@ def solve_step(jacobian: Any, error: Array, weight: Array, prior: Array, so_far:
 def rigid_step(points: Array, centre: Array, normal: Array, error: Array, weight: Array) -> Array:
     """The turn about ``centre`` (3,) and the shift (6,) that bring ``points`` (n, 3) nearer to their planes."""
     system, slope = normal_equations(motion_jacobian(points - centre, normal), error, weight)
-    return np.asarray(portable.solve(system + DAMPING * max(len(error), 1) * np.eye(6), -slope))
+    return np.asarray(portable.solve(system + DAMPING * max(len(error), 1) * np.eye(POSE), -slope))
 
 
 def move_pose(pose: Array, change: Array, centre: Array | None = None) -> Array:

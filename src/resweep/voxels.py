@@ -10,6 +10,8 @@ import numpy as np
 from resweep.errors import ResweepError
 from resweep.pose import Array
 
+UNIFORM_VARIANCE_DIVISOR = 12  # a uniform distribution of width w has a variance of w² / 12
+
 _MAX_CELLS = 2**62
 _FEW_KEYS = 1 << 16
 

@@ -12,7 +12,7 @@ from resweep.prepare.clouds.cloud_survey import Survey
 from resweep.prepare.clouds.origins import Origins
 from resweep.prepare.clouds.place import PlacedCloud
 
-_REACH = 4.0  # in spacings: how far the neighbours of a volume may lie
+_REACH = 4.0  # in spacings: how far the neighbours of a volume may lie; chosen by hand
 
 
 def adapt_settings(config: Any, placed: PlacedCloud) -> Any:

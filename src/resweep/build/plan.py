@@ -14,7 +14,7 @@ from resweep.build.settings.hybrid import HybridConfig
 from resweep.build.settings.mesh import MeshConfig
 from resweep.build.settings.splats import LONG_SWEEPS, LONG_THIN_M, SplatSettings
 from resweep.build.settings.volumes import SPARSE_RAD, VolumeSettings
-from resweep.build.sizes import choose_tiles, count_bytes, count_points
+from resweep.build.sizes import MAX_TILE_M, MIN_TILE_M, choose_tiles, count_bytes, count_points
 from resweep.build.stationary.directions import Directions, find_directions
 from resweep.calibration import Calibration
 from resweep.config import Spec
@@ -29,10 +29,12 @@ from resweep.pose import Array
 from resweep.prepare.clouds.place import is_cloud, place_cloud
 from resweep.voxels import number_voxels
 
+# Chosen by hand.
 CLOUD_PARTS = 4  # of a cloud, by which it is known whether its points lie as close as the noise of ranges
 AT_REST_M = 0.1  # that positions differ by at most, where readings of one beam may share a cell in many sweeps
 WIDER = 1.25  # than the noise of ranges: cells in which readings of one beam become one point
 MIN_TRIAL_SWEEPS = 3  # of which one is held out to judge a full refinement
+
 # What the estimator of a sensor at rest has no use for.
 UNREAD_AT_REST = ("volumes", "permeable", "vote_k", "evidence", "passed_min", "gain_min")
 
@@ -112,8 +114,8 @@ def resolve(
         raise ResweepError(f"build: expected settings such as HybridConfig or SplatConfig, got {type(config).__name__}")
     if len(log) == 0:
         raise InputError(f"log '{log.name}': holds no sweep; give at least one to build from")
-    if tile_m is not None and not 2.0 <= tile_m <= 10_000.0:
-        raise ResweepError(f"tile_m: expected a side of 2 to 10,000 m, got {tile_m:g}")
+    if tile_m is not None and not MIN_TILE_M <= tile_m <= MAX_TILE_M:
+        raise ResweepError(f"tile_m: expected a side of {MIN_TILE_M:g} to {MAX_TILE_M:,.0f} m, got {tile_m:g}")
     bound = parse_memory(memory)
     reasons: dict[str, str] = {}
     placed: Log | None = None

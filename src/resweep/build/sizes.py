@@ -7,15 +7,16 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.memory import format_memory
 
-TILE_M = 50.0
+TILE_M = 50.0  # side of a tile where none is given; chosen by hand
+MIN_TILE_M, MAX_TILE_M = 2.0, 10_000.0  # of a given one; chosen by hand
 # A log of more points is built by tiles, however much memory there is, so that most bounds give the same bytes. Fitting
 # takes about `POINT_BYTES` for each point (30 sweeps of KITTI raw 0051, 3.6 million points, took 2.4 GB in one piece).
 WHOLE_POINTS = 3_000_000
 BASE_BYTES = 700 * 10**6  # an interpreter with the libraries and one batch of sweeps, an estimate on the safe side
-POINT_BYTES = 700
+POINT_BYTES = 700  # by that measurement
 AT_ONCE = 2  # tiles in one process: while one of them waits for the disk or for Python, the other computes
-MAX_SQUARE_POINTS = 1_800_000  # that are fitted at once, however much memory there is
-MIN_SQUARE_POINTS = 200_000
+MAX_SQUARE_POINTS = 1_800_000  # that are fitted at once, however much memory there is; chosen by hand
+MIN_SQUARE_POINTS = 200_000  # that must fit into memory, or a build is refused; chosen by hand
 
 
 def choose_tiles(

@@ -21,6 +21,7 @@ from resweep.calibration import AZIMUTH_HARMONICS, Calibration, find_azimuth_har
 from resweep.pose import Array
 from resweep.registration import huber_weight
 
+# Chosen by hand where a line names no source.
 _ROUNDS = 2  # the planes are made of the same lasers, so one is not enough
 _SAMPLES = 4  # times as many returns as a step of the poses takes
 _HEIGHT_M = 0.005  # spread of a plane along its normal; chosen by hand

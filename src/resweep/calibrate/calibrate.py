@@ -31,7 +31,7 @@ from resweep.calibration import Calibration
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.progress import track
-from resweep.registration import correct_motion, move_pose
+from resweep.registration import POSE, correct_motion, move_pose
 from resweep.sweep import Sweep
 from resweep.work import OneProcess, Workers
 
@@ -75,7 +75,7 @@ def calibrate(
     if part is not log:
         found = _correct_standing(log, keyframes, found)
     calibration = replace(calibration, poses=summarise_poses(found.changes, found.sigmas))
-    rates = found.changes[:, 6:]
+    rates = found.changes[:, POSE:]
     return CalibrationResult(correct_log(log, calibration, found.poses, rates), calibration, rates, plane_residual_m)
 
 
@@ -126,7 +126,7 @@ def _correct_standing(log: Log, keyframes: Array, found: PoseEstimate) -> PoseEs
     """What was ``found`` for the keyframes (m,), and for the sweeps between them what corrects the one before."""
     row = find_keyframe(keyframes, len(log))
     changes = found.changes[row]
-    poses = np.stack([move_pose(pose, change[:6]) for pose, change in zip(log.poses, changes, strict=True)])
+    poses = np.stack([move_pose(pose, change[:POSE]) for pose, change in zip(log.poses, changes, strict=True)])
     poses[keyframes] = found.poses
     return PoseEstimate(poses, changes, found.sigmas[row])
 

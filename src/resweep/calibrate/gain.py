@@ -11,12 +11,14 @@ from resweep.calibration import Calibration
 from resweep.pose import Array
 from resweep.voxels import number_voxels
 
+# Chosen by hand where a line names no source.
 _VOXEL_M = 0.4  # in which lasers see about the same surface
 _MIN_RETURNS, _MIN_LASERS = 6, 3  # of a voxel
 _MIN_OF_LASER = 500  # returns, for its gain to be known
 _ITERATIONS = 8  # of the alternation; chosen by hand
 _SAME = 0.03  # gains that differ less from 1 are left alone
 _LIMITS = (0.2, 5.0)  # of a gain; a bound chosen by hand
+_DIGITS = 4  # of a gain
 
 
 def estimate_gain(parts: Sequence[Sequence[SweepView]], calibration: Calibration) -> Array | None:
@@ -50,7 +52,7 @@ def estimate_gain(parts: Sequence[Sequence[SweepView]], calibration: Calibration
         expected = np.bincount(ring, brightness[voxel], count)
         gain = np.where(known & (expected > 0), np.bincount(ring, light, count) / np.maximum(expected, 1e-12), 1.0)
         gain = np.where(known, np.clip(gain / np.median(gain[known]), *_LIMITS), 1.0)
-    return None if float(np.abs(gain - 1.0).max()) < _SAME else np.asarray(np.round(gain, 4))
+    return None if float(np.abs(gain - 1.0).max()) < _SAME else np.asarray(np.round(gain, _DIGITS))
 
 
 def _gather(part: Sequence[SweepView], calibration: Calibration) -> tuple[Array, Array, Array]:

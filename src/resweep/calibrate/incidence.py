@@ -12,12 +12,14 @@ from resweep.calibration import Calibration
 from resweep.pose import Array
 from resweep.voxels import number_voxels
 
+# Chosen by hand where a line names no source.
 _VOXEL_M = 0.4  # in which a surface is flat
 _MIN_RETURNS = 6  # of a voxel
 _MIN_OF_ALL = 2000  # returns on flat voxels, for the exponent to be known
 _FLAT = 0.05  # of the second largest spread of a voxel's points: the least, at most
 _MIN_COSINE = 0.1  # as `ReflectanceConfig.cosine_min`
 _EXPONENTS = np.arange(0.125, 1.51, 0.125)  # settings have 0 for intensities that count as reflectance
+_DIGITS = 2  # of the exponent
 
 
 def estimate_exponent(parts: Sequence[Sequence[SweepView]], calibration: Calibration) -> float | None:
@@ -44,7 +46,7 @@ def estimate_exponent(parts: Sequence[Sequence[SweepView]], calibration: Calibra
     left, middle, right = errors[best - 1 : best + 2]
     bend = left - 2 * middle + right
     shift = 0.5 * (left - right) / bend if bend > 0 else 0.0
-    return round(float(_EXPONENTS[best] + shift * (_EXPONENTS[1] - _EXPONENTS[0])), 2)
+    return round(float(_EXPONENTS[best] + shift * (_EXPONENTS[1] - _EXPONENTS[0])), _DIGITS)
 
 
 def _measure_error(voxel: Array, fall: Array, light: Array, cells: int) -> float:

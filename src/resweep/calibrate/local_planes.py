@@ -26,7 +26,7 @@ from resweep.work import run_threads
 _GRAZING, _MAX_EXCESS_M = 0.01, 0.3  # as in the native system (cpp/map/plane_system.cpp): bounds chosen by hand
 _MIN_NOISE_M = 0.002  # ranges are not known better than that: the step of KITTI's HDL-64E
 _MAX_ERROR_WIDTHS = 5  # of the robust weight: farther off, a return is not of its plane; a bound chosen by hand
-_MAD_TO_SIGMA = 1.48  # standard deviations of a Gaussian in its median absolute deviation
+_MAD_TO_SIGMA = 1.48  # 1 / Φ⁻¹(3/4), rounded: standard deviations of a Gaussian in its median absolute deviation
 _BLOCK = 4096  # returns whose planes one thread fits at a time; changes no byte
 # Residuals near each other are not independent: their planes are not quite planes, and share the noise of neighbours.
 # On synthetic streets, errors are up to twice what independent residuals would leave.

@@ -20,7 +20,9 @@ from resweep.calibrate.config import CalibrateConfig
 from resweep.calibrate.views import SweepView
 from resweep.calibration import Calibration, LaserSigma, PoseRefinement
 from resweep.pose import Array
+from resweep.registration import POSE, RATES
 
+_PER_LASER = 3  # unknowns of a laser: elevation, range and its slope
 _FIXED = 1e-9  # a prior so narrow that the unknown stays as it is
 
 
@@ -40,18 +42,18 @@ class Unknowns:
     @property
     def width(self) -> int:
         """Unknowns of a sweep."""
-        return 12 if self.rates else 6
+        return POSE + RATES if self.rates else POSE
 
     @property
     def count(self) -> int:
         """All unknowns."""
-        return 3 * self.rings + self.width * self.sweeps
+        return _PER_LASER * self.rings + self.width * self.sweeps
 
     def split(self, values: Array) -> tuple[Array, Array]:
         """The unknowns (n,) of the lasers (3, rings), and those of the sweeps (sweeps, 12)."""
-        motion = np.zeros((self.sweeps, 12))
-        motion[:, : self.width] = values[3 * self.rings :].reshape(self.sweeps, self.width)
-        return values[: 3 * self.rings].reshape(3, self.rings), motion
+        motion = np.zeros((self.sweeps, POSE + RATES))
+        motion[:, : self.width] = values[_PER_LASER * self.rings :].reshape(self.sweeps, self.width)
+        return values[: _PER_LASER * self.rings].reshape(_PER_LASER, self.rings), motion
 
     def join(self, calibration: Calibration, views: Sequence[SweepView]) -> Array:
         """The unknowns (n,) as they are."""
@@ -68,10 +70,10 @@ class Unknowns:
             [turn] * 3 + [shift] * 3 + [config.turn_rate_prior_rad_s] * 3 + [config.shift_rate_prior_m_s] * 3
         )
         found = np.zeros((self.count, self.count))
-        at = np.arange(3 * self.rings, self.count)
+        at = np.arange(_PER_LASER * self.rings, self.count)
         found[at, at] = np.tile(1.0 / sweep[: self.width] ** 2, self.sweeps)
         if self.rates and self.slopes is not None:
-            self._link_rates(found, sweep[6:])
+            self._link_rates(found, sweep[POSE:])
         for kind, (own, shared) in enumerate(_laser_priors(config)):
             block = slice(kind * self.rings, (kind + 1) * self.rings)
             common = shared**2 / (own**2 + self.rings * shared**2)  # Sherman and Morrison, of own² I + shared² 11ᵀ
@@ -82,9 +84,9 @@ class Unknowns:
         """Expect rates within ``sigma`` (6,) of the slopes of the poses' corrections, where ``found`` says of zero."""
         assert self.slopes is not None
         square = portable.matmul(self.slopes.T, self.slopes)
-        poses = 3 * self.rings + self.width * np.arange(self.sweeps)
+        poses = _PER_LASER * self.rings + self.width * np.arange(self.sweeps)
         for axis, spread in enumerate(sigma.tolist()):
-            turn, rate = poses + axis, poses + 6 + axis
+            turn, rate = poses + axis, poses + POSE + axis
             found[np.ix_(turn, turn)] += square / spread**2
             found[np.ix_(rate, turn)] -= self.slopes / spread**2
             found[np.ix_(turn, rate)] -= self.slopes.T / spread**2
@@ -156,7 +158,7 @@ class Uncertainty:
 
 def summarise_poses(changes: Array, sigmas: Array) -> PoseRefinement:
     """How the poses of sweeps were corrected: ``changes`` and ``sigmas`` (n, 12)."""
-    groups = [slice(0, 3), slice(3, 6), slice(6, 9), slice(9, 12)]
+    groups = [slice(at, at + 3) for at in range(0, POSE + RATES, 3)]
     size = [float(np.sqrt((changes[:, group] ** 2).sum(axis=1).mean())) for group in groups]
     known = [float(np.median(sigmas[:, group])) for group in groups]
     return PoseRefinement(len(changes), *size, *known)

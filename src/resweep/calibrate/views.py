@@ -12,7 +12,7 @@ from resweep import portable
 from resweep.calibrate.config import CalibrateConfig
 from resweep.calibration import OFFSET_RANGE_M, BeamAxes, Calibration, find_axes
 from resweep.pose import Array, transform
-from resweep.registration import move_pose
+from resweep.registration import POSE, RATES, move_pose
 from resweep.sweep import Sweep
 
 Keep = Callable[[Sweep], Array]
@@ -36,7 +36,7 @@ class SweepView:
     n_rings: int  # of all its beams: some lasers may meet nothing
     timestamp: float | None = None  # of the pose, seconds; None where its motion within the sweep is not known
     # Turn and shift so far, and those a second (12,), in world axes: radians and metres.
-    change: Array = field(default_factory=lambda: np.zeros(12))
+    change: Array = field(default_factory=lambda: np.zeros(POSE + RATES))
 
     def __len__(self) -> int:
         return len(self.ring)
@@ -53,7 +53,7 @@ class SweepView:
 
     def move(self, change: Array) -> None:
         """Correct pose and motion by a further ``change`` (12,)."""
-        self.pose = move_pose(self.pose, change[:6])
+        self.pose = move_pose(self.pose, change[:POSE])
         self.change = self.change + change
 
     def place(self, calibration: Calibration, rows: Array | slice = slice(None)) -> PlacedReturns:
@@ -62,9 +62,10 @@ class SweepView:
         beams = calibration.corrected_rays(reported, self.range[rows], self.ring[rows])
         along, up = (portable.matmul(axis, self.pose[:3, :3].T) for axis in (beams.along, beams.up))
         place = transform(self.pose, self.origin[rows]) + beams.range[:, None] * along
-        if self.change[6:].any():
-            spin = np.cross(np.broadcast_to(self.change[6:9], place.shape), place - self.pose[:3, 3])
-            place += self.when[rows][:, None] * (spin + self.change[9:])
+        if self.change[POSE:].any():
+            turn, shift = np.split(self.change[POSE:], 2)
+            spin = np.cross(np.broadcast_to(turn, place.shape), place - self.pose[:3, 3])
+            place += self.when[rows][:, None] * (spin + shift)
         return PlacedReturns(place, up * beams.range[:, None], along, self.range[rows] - OFFSET_RANGE_M)
 
 

@@ -22,7 +22,7 @@ from resweep.calibrate.views import Keep, SweepView, make_view, move_to_origin
 from resweep.calibration import Calibration
 from resweep.log import Log
 from resweep.pose import Array, rotation_of
-from resweep.registration import move_pose
+from resweep.registration import POSE, RATES, move_pose
 from resweep.work import Workers
 
 _OVERLAP = 0.2  # of a window; chosen by hand
@@ -74,19 +74,19 @@ def refine_poses(
 ) -> PoseEstimate:
     """The poses of a log and the motion within its sweeps, refined in windows; its lasers are as in ``calibration``."""
     if config.window is None:
-        return PoseEstimate(log.poses.copy(), np.zeros((len(log), 12)), np.zeros((len(log), 12)))
+        return PoseEstimate(log.poses.copy(), np.zeros((len(log), POSE + RATES)), np.zeros((len(log), POSE + RATES)))
     windows = choose_windows(len(log), config.window)
     samples = config.samples * (windows[0][1] - windows[0][0]) // config.sweeps  # a sweep as many as for the lasers
     fewer = {"points_per_sweep": config.window_points, "samples": max(samples, 1)}
     views = _Views(log, calibration, fix_lasers(config.model_copy(update=fewer)), keep)
     refine = partial(_refine_window, views)
-    total, weights = np.zeros((len(log), 24)), np.zeros(len(log))
+    total, weights = np.zeros((len(log), 2 * (POSE + RATES))), np.zeros(len(log))
     for window, found in zip(windows, workers.map(refine, windows, "refining poses", show=progress), strict=True):
         weight = _fade(window, len(log))
         total[slice(*window)] += weight[:, None] * found
         weights[slice(*window)] += weight
     changes, sigmas = np.split(total / weights[:, None], 2, axis=1)
-    poses = np.stack([move_pose(pose, change[:6]) for pose, change in zip(log.poses, changes, strict=True)])
+    poses = np.stack([move_pose(pose, change[:POSE]) for pose, change in zip(log.poses, changes, strict=True)])
     return PoseEstimate(poses, changes, sigmas)
 
 
@@ -127,7 +127,7 @@ def _refine_window(source: _Views, window: Window) -> Array:
         done = step([views], Calibration(np.zeros(1), np.zeros(1)), source.config, rng, thickness_m)
     after = np.stack([view.pose for view in views])
     turn = rotation_of(portable.matmul(after[:, :3, :3], before[:, :3, :3].transpose(0, 2, 1))).as_rotvec()
-    rates = np.stack([view.change[6:] for view in views])
+    rates = np.stack([view.change[POSE:] for view in views])
     return np.concatenate(
         [turn, after[:, :3, 3] + origin - before[:, :3, 3], rates, done.find_uncertainty().sweeps], axis=1
     )

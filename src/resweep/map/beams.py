@@ -143,7 +143,7 @@ def _count_shared(sweep: Sweep) -> Array | None:
         return None
     shared = np.ones(sweep.n_beams, np.uint8)
     if total is not None:
-        shared[sweep.beam] = np.clip(total, 1, 255)
+        shared[sweep.beam] = np.clip(total, 1, np.iinfo(np.uint8).max)
     if unclear is not None:
         shared[sweep.beam[unclear]] = 0
     return shared

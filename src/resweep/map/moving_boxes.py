@@ -13,6 +13,7 @@ from resweep.boxes import Boxes
 from resweep.pose import Array, inverse, transform
 from resweep.sweep import Sweep
 
+# Chosen by hand.
 BOX_MARGIN_M = 0.1  # annotated boxes are drawn tight
 MOVED_M = 0.5  # a track whose box centres stay within this stood still: annotations jitter by decimetres
 FOLLOWED_S = 1.0  # beyond its annotations a moving object is expected for this long

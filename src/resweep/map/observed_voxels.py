@@ -11,6 +11,7 @@ from resweep.pose import Array, transform
 from resweep.sweep import Sweep
 from resweep.worlds.observed import ObservedSpace
 
+# Chosen by hand.
 EMPTY_RANGE_M = 80.0  # how far beams without return count where the sensor is unknown; as volumes count them
 _MAX_SPREAD_RAD = float(np.deg2rad(1.5))  # rings farther apart leave room for things that nobody saw
 

@@ -10,7 +10,8 @@ from resweep.map.config import FalloffConfig, ReflectanceConfig
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 20  # returns that are summed together: bounds memory
+# Which law and how many hardly matters on SemanticKITTI 00 and 03 (docs/decisions/0017).
 _AROUND = 32  # primitives whose reflectance counts for one in their middle
 _FADE_M = 0.15  # so far away they count a quarter
 

@@ -33,9 +33,16 @@ from resweep.scenario.box_fit import fit_splats
 from resweep.worlds import Splats
 
 _FEW, _SCATTERED, _HIDDEN = "too few points", "no surface", "mostly hidden"
+# Chosen by hand where a line names no source.
 _GROUND_M = 0.5  # how far from a box's floor its ground may lie
 _MAX_SMOOTHED = 100  # neighbours whose mean a point is moved onto, at most
 _MIN_RING = 6  # neighbours that surround a point on a surface
+_MIN_GROUND_POINTS = 30  # that give the ground a plane; also the weight, in points, of its being level
+_GROUND_QUANTILE = 0.25  # of the heights, at which the ground is first looked for
+_GROUND_NEAR_M = 0.15  # how far from its plane a point of the ground may lie
+_GROUND_ROUNDS = 5  # of fitting the plane to the points near it
+_DARK_SHARE, _BRIGHT_SHARE = 0.05, 0.95  # of an object's intensities, below the dark and below the bright one
+_COLOUR_MIN, _COLOUR_MAX = -0.5, 1.5  # where dark is 0 and bright is 1: a reflector counts no more
 
 
 def build_bank(log: Log, config: ObjectConfig | None = None, *, progress: bool = False) -> Bank:
@@ -108,21 +115,21 @@ def _cut_ground(views: list[ObjectView], track: ObjectTrack, config: ObjectConfi
     return kept
 
 
-def _fit_ground(points: Array, few: int = 30, near_m: float = 0.15) -> Array:
+def _fit_ground(points: Array) -> Array:
     """Level and slopes (3,) of z = a + b x + c y through the ground among points (n, 3); zero where there is none.
 
     It begins level at the lower quartile, since kerbs, cars and hedges stand around an object but nothing below.
     """
     plane = np.zeros(3)
-    if len(points) < few:
+    if len(points) < _MIN_GROUND_POINTS:
         return plane
-    plane[0] = np.quantile(points[:, 2], 0.25)
+    plane[0] = np.quantile(points[:, 2], _GROUND_QUANTILE)
     design = np.column_stack([np.ones(len(points)), points[:, :2]])
-    for _ in range(5):
-        close = np.abs(points[:, 2] - portable.matmul(design, plane)) < near_m
-        if close.sum() < few:
+    for _ in range(_GROUND_ROUNDS):
+        close = np.abs(points[:, 2] - portable.matmul(design, plane)) < _GROUND_NEAR_M
+        if close.sum() < _MIN_GROUND_POINTS:
             break
-        matrix = portable.matmul(design[close].T, design[close]) + np.diag([0.0, 1.0, 1.0]) * few
+        matrix = portable.matmul(design[close].T, design[close]) + np.diag([0.0, 1.0, 1.0]) * _MIN_GROUND_POINTS
         plane = portable.solve(matrix, portable.matmul(design[close].T, points[close, 2]))
     return np.asarray(plane)
 
@@ -162,8 +169,8 @@ def _choose_views(views: list[ObjectView], track: ObjectTrack, config: ObjectCon
 
 def _scale_colours(views: list[ObjectView]) -> list[Array]:
     """Intensities from 0 (dark) to 1 (bright) on this object, a column a view."""
-    low, high = np.quantile(np.concatenate([view.intensity for view in views]), (0.05, 0.95))
-    return [np.clip((view.intensity - low) / max(high - low, 1e-6), -0.5, 1.5) for view in views]
+    low, high = np.quantile(np.concatenate([view.intensity for view in views]), (_DARK_SHARE, _BRIGHT_SHARE))
+    return [np.clip((view.intensity - low) / max(high - low, 1e-6), _COLOUR_MIN, _COLOUR_MAX) for view in views]
 
 
 def _move_view(view: ObjectView, T: Array) -> ObjectView:

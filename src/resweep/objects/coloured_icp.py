@@ -18,9 +18,13 @@ from resweep.objects.config import IcpConfig
 from resweep.pose import Array, transform
 from resweep.registration import motion_jacobian, motion_matrix, motion_vector, plane_distances, solve_step
 
+# Chosen by hand where a line names no source.
 _MIN_NEIGHBOURS = 6  # to estimate a plane and a gradient
 _MIN_NORMAL_COSINE = 0.8  # between the normals of paired points
 _MAX_FLATNESS = 0.3  # ratio of the smallest eigenvalue to the middle one, above which there is no plane
+_RIDGE = 1e-2  # share of the scatter of neighbours that is added along all axes: a line of points has a gradient too
+_STOP = 1e-5  # radians and metres: smaller steps end a registration, far below the noise of a return
+_PLANE_WIDTH = 2.0  # of the robust weights across a plane, in `noise_m`
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +70,8 @@ def _estimate_gradients(points: Array, colour: Array, rows: Array, normal: Array
     step = np.where(there, colour[found] - colour[rows][:, None], 0.0)
     matrix = np.einsum("nki,nkj->nij", offset, offset)
     scale = np.maximum(np.trace(matrix, axis1=1, axis2=2), 1e-9)[:, None, None]
-    # The term along the normal keeps the gradient in the plane; a small identity keeps it finite on a line of points.
-    matrix = matrix + scale * (normal[:, :, None] * normal[:, None] + 1e-2 * np.eye(3))
+    # The term along the normal keeps the gradient in the plane; the ridge keeps it finite on a line of points.
+    matrix = matrix + scale * (normal[:, :, None] * normal[:, None] + _RIDGE * np.eye(3))
     return np.asarray(portable.solve(matrix, np.einsum("nki,nk->ni", offset, step)[..., None])[..., 0])
 
 
@@ -98,7 +102,7 @@ def register(
             ]
         step = _step(moved[paired], colour[paired], target, partner[paired], T, prior, config)
         T = portable.matmul(motion_matrix(step), T)
-        if np.abs(step).max() < 1e-5:
+        if np.abs(step).max() < _STOP:
             break
     return np.asarray(T)
 
@@ -139,7 +143,7 @@ def residuals(
     height = plane_distances(moved, points, normal)
     on_plane = moved - points - height[:, None] * normal
     differs = shade + np.einsum("ni,ni->n", gradient, on_plane) - colour
-    fits = 1.0 / (1.0 + (height / (2 * config.noise_m)) ** 2) / config.noise_m**2
+    fits = 1.0 / (1.0 + (height / (_PLANE_WIDTH * config.noise_m)) ** 2) / config.noise_m**2
     matching = fits / (1.0 + (differs / config.colour_noise) ** 2)  # a specular highlight is seen from one side only
     share = config.geometric_share
     along = np.concatenate([normal, gradient])

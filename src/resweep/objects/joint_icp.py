@@ -16,10 +16,10 @@ from resweep.neighbours import Neighbours
 from resweep.objects.coloured_icp import box_prior, estimate_surface, residuals, similar_normals
 from resweep.objects.config import IcpConfig
 from resweep.pose import Array, transform
-from resweep.registration import motion_matrix, motion_vector, plane_distances
+from resweep.registration import POSE, motion_matrix, motion_vector, plane_distances
 from resweep.voxels import first_in_voxels
 
-_MAX_NEIGHBOURS = 24  # nearest points that are searched for one of another sweep
+_MAX_NEIGHBOURS = 24  # nearest points that are searched for one of another sweep; chosen by hand
 
 
 def align_sweeps(
@@ -87,16 +87,16 @@ def _joint_step(
     count = len(poses)
     mine, theirs = np.tile(owner[first], 2), np.tile(owner[second], 2)
     pair = mine * count + theirs
-    H = np.zeros((count, 6, count, 6))
-    b = np.zeros((count, 6))
-    for i in range(6):
+    H = np.zeros((count, POSE, count, POSE))
+    b = np.zeros((count, POSE))
+    for i in range(POSE):
         pull = rows[:, i] * weight * residual
         b[:, i] = np.bincount(mine, pull, minlength=count) - np.bincount(theirs, pull, minlength=count)
-        for j in range(6):
+        for j in range(POSE):
             block = np.bincount(pair, weight * rows[:, i] * rows[:, j], minlength=count**2).reshape(count, count)
             H[:, i, :, j] -= block + block.T
             H[np.arange(count), i, np.arange(count), j] += block.sum(axis=0) + block.sum(axis=1)
     prior = box_prior(config)
     so_far = np.stack([motion_vector(pose) for pose in poses])
-    matrix = H.reshape(6 * count, 6 * count) + np.diag(np.tile(1.0 / prior**2, count))
-    return np.asarray(-portable.solve(matrix, (b + so_far / prior**2).ravel()).reshape(count, 6))
+    matrix = H.reshape(POSE * count, POSE * count) + np.diag(np.tile(1.0 / prior**2, count))
+    return np.asarray(-portable.solve(matrix, (b + so_far / prior**2).ravel()).reshape(count, POSE))

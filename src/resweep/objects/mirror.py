@@ -14,12 +14,16 @@ from resweep.pose import Array, rotation_of, transform
 from resweep.voxels import first_in_voxels
 
 FLIP = np.array([1.0, -1.0, 1.0])
+# Chosen by hand where a line names no source.
 _FIXED_PRIOR = 1e-4  # of motions that do not change a mirror plane: shifts along it, a turn about its normal
-_MAX_WALL_NORMAL_Z = 0.7  # |z| of a normal, below which a surface is a wall
+_MAX_WALL_NORMAL_Z = 0.7  # |z| of a normal, below which a surface is a wall: steeper than about 45°
 _MIN_WIDTH_SHARE = 0.8  # of the box's width
 _MIN_FLANK_NORMAL_Y = 0.8  # |y| of a normal, above which a wall is a flank
 _MAX_OVERHANG_M = 0.15  # how far an object may reach beyond its flank: a mirror, a wheel
 _MIN_FITTING_SHARE = 0.75  # of the walls that must lie on their mirror image, for objects of several pieces
+_OUTERMOST, _FLANK = 0.98, 0.75  # shares of the points below what counts as the width and as the flank of an object
+_MIN_FLANK_SHARE = 0.05  # of the points, without which a side has no flank
+_HALVINGS = 3  # of the reach
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +74,13 @@ def _is_as_wide(y: Array, normal_y: Array, width_m: float) -> bool:
     Some boxes are shifted sideways by decimetres. The image of the near flank would then lie inside the object, or the
     object would be far narrower than its box.
     """
-    if 2 * float(np.quantile(np.abs(y), 0.98)) < _MIN_WIDTH_SHARE * width_m:
+    if 2 * float(np.quantile(np.abs(y), _OUTERMOST)) < _MIN_WIDTH_SHARE * width_m:
         return False
     for side in (1.0, -1.0):
         flank = side * y[(np.abs(normal_y) > _MIN_FLANK_NORMAL_Y) & (side * y > 0)]
-        if len(flank) > 0.05 * len(y) and np.quantile(-side * y, 0.98) > np.quantile(flank, 0.75) + _MAX_OVERHANG_M:
+        if len(flank) <= _MIN_FLANK_SHARE * len(y):
+            continue
+        if np.quantile(-side * y, _OUTERMOST) > np.quantile(flank, _FLANK) + _MAX_OVERHANG_M:
             return False
     return True
 
@@ -85,7 +91,7 @@ def _register_image(target: Target, config: IcpConfig) -> Array:
     # An error of the plane's place shows twice in the image, so the priors are doubled.
     prior = np.array([2 * tilt, _FIXED_PRIOR, 2 * turn, _FIXED_PRIOR, 2 * shift, _FIXED_PRIOR])
     T = np.eye(4)
-    for halving in range(3):
+    for halving in range(_HALVINGS):
         reach = max(config.reach_m / 2**halving, config.reach_min_m)
         T = register(target.points * FLIP, target.colour, target.normal * FLIP, target, T, prior, reach, config)
     return T

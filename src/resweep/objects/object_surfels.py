@@ -14,9 +14,13 @@ from resweep.objects.config import ObjectConfig
 from resweep.pose import Array
 from resweep.worlds import Splats
 
+# Chosen by hand where a line names no source.
 _SECTORS = 6  # around a point on a surface; also the neighbours that surround it
 _GAP_SECTOR = 3  # in the order of distance: its point lies on the next scan line, the nearest ones on the same line
-_MAX_NEIGHBOURS = 32
+_MAX_NEIGHBOURS = 32  # among which those of the sectors are looked for
+_NORMAL_SPACINGS = 2.5  # least radius of normals, in mean distances of the nearest points
+_MIN_FLAT2 = 0.75  # cos² 30°: neighbours within 30 degrees of the plane lie on it
+_MAX_UPRIGHT = 0.9  # |z| of a normal, above which z gives it no axis aside: any value well below 1 does
 
 
 def cover_object(cloud: Cloud, config: ObjectConfig) -> Splats | None:
@@ -24,7 +28,7 @@ def cover_object(cloud: Cloud, config: ObjectConfig) -> Splats | None:
     spacing = np.sqrt(Neighbours(cloud.points).knn(None, min(_SECTORS + 1, len(cloud))).distance2[:, 1:]).mean(axis=1)
     settings = SurfelConfig(
         voxel_m=config.voxel_m,
-        normal_radius_m=max(config.normal_radius_m, 2.5 * float(np.median(spacing))),
+        normal_radius_m=max(config.normal_radius_m, _NORMAL_SPACINGS * float(np.median(spacing))),
         max_neighbours=config.max_neighbours,
         radius_m=config.radius_max_m,
         reflectance=config.reflectance,
@@ -51,13 +55,13 @@ def measure_gaps(points: Array, normal: Array, reach_m: float) -> Array:
     """
     found = Neighbours(points).knn(None, min(_MAX_NEIGHBOURS, len(points)), reach_m)
     offset = points[found.index] - points[:, None]
-    side = np.where(np.abs(normal[:, 2:]) < 0.9, [[0.0, 0.0, 1.0]], [[1.0, 0.0, 0.0]])
+    side = np.where(np.abs(normal[:, 2:]) < _MAX_UPRIGHT, [[0.0, 0.0, 1.0]], [[1.0, 0.0, 0.0]])
     u = np.cross(side, normal)
     u /= np.linalg.norm(u, axis=1, keepdims=True)
     v = np.cross(normal, u)
     x, y = np.einsum("nki,ni->nk", offset, u), np.einsum("nki,ni->nk", offset, v)
     flat = np.hypot(x, y)
-    beside = (found.index >= 0) & (flat > 1e-6) & (flat**2 > 0.75 * found.distance2)  # within 30 degrees of the plane
+    beside = (found.index >= 0) & (flat > 1e-6) & (flat**2 > _MIN_FLAT2 * found.distance2)
     sector = np.floor((portable.arctan2(y, x) / (2 * np.pi) % 1.0) * _SECTORS).astype(np.int64) % _SECTORS
     nearest = np.full((len(points), _SECTORS), np.inf)
     row, column = np.nonzero(beside)

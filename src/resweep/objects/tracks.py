@@ -14,6 +14,7 @@ from resweep.progress import track as track_progress
 from resweep.scenario.recorded_objects import RecordedObject, box_poses, estimate_box_times, find_points_near
 from resweep.sweep import Sweep
 
+# Chosen by hand where a line names no source.
 AROUND_M = 1.0  # how far around an object its ground is looked for
 _REACH_S = 0.3  # how far beyond its first and last box a track is followed
 _GAP_S = 1.1  # between boxes, within which a sweep without annotations is bridged: nuScenes has 2 a second

@@ -17,7 +17,7 @@ import numpy as np
 from resweep.log import Log
 from resweep.sweep import Sweep
 
-_DISK_SHARE = 0.5  # of what is free on the disk: the store of the tiles and the world want room too
+_DISK_SHARE = 0.5  # of what is free on the disk, chosen by hand: the store of the tiles and the world want room too
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from resweep.register.sections import (
 )
 from resweep.sweep import Sweep
 
+# Chosen by hand.
 _AGREE_MARGIN_M = 2.0  # around a section's map, for the planes at its edge
 _OWN_PLACE_M = 0.5  # a log that moves less than that stays where its poses are
 

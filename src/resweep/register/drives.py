@@ -20,6 +20,8 @@ from resweep.neighbours import Neighbours
 from resweep.pose import Array, Trajectory, rotation_of, transform
 from resweep.register.config import AlignConfig
 from resweep.registration import (
+    POSE,
+    RADIUS_PER_VOXEL,
     Matches,
     Planes,
     find_planes,
@@ -32,13 +34,16 @@ from resweep.registration import (
 )
 
 # What follows was chosen by hand for spinning LiDARs in streets, unless it says otherwise.
-MAP_VOXEL_M, _COARSE_VOXEL_M = 0.1, 0.4
-_RADIUS_PER_VOXEL = 3.75  # of the neighbourhood that makes a plane
-_NEAR_M = 0.15
-_AGREE_VOXEL_M, _MATCH_M = 0.2, 0.5
-_SAME_PLANE_M, _SAME_COSINE, _FACING_COSINE, _MIN_PLACES = 0.1, 0.8, 0.7, 30
+MAP_VOXEL_M, _COARSE_VOXEL_M = 0.1, 0.4  # of the map that drifts are corrected by, and of that for large motions
+_NEAR_M = 0.15  # from the map, where a point counts half
+FIT_REACH_M = 1.0  # farther from the map, points say nothing of how well they fit it
+_AGREE_VOXEL_M, _MATCH_M = 0.2, 0.5  # of the places that are compared, and how far their partners may lie
+_SAME_PLANE_M, _SAME_COSINE = 0.1, 0.8  # distance and cosine of normals of places that lie in one plane
+_FACING_COSINE, _MIN_PLACES = 0.7, 30  # of places that face a direction, and how many of them judge it
 COARSE_REACH_M = 3.0  # as `AlignConfig.shift_max_m`
 _REACHES_M = (COARSE_REACH_M, 2.0, 1.5, 1.0, 0.75, 0.5)
+_LAST_STEPS = 6  # that may follow with the last reach
+_STOP = 1e-3  # radians and metres: smaller steps end a registration
 _DRIFT_REACHES_M = (1.0, 0.75, 0.5, 0.5, 0.3, 0.3, 0.3, 0.3)  # step by step, as errors shrink
 _MIN_WIDTH_M = 0.05  # of the robust weight
 _TRIAL_POINTS = 4000  # that a start is tried with
@@ -46,6 +51,7 @@ _CLEARLY = 1.02  # another start must score this much higher than the log's own 
 _DISTINCT_M = 0.5  # from which on two motions are different places
 _NOISE_M = 0.05  # of a distance from a plane of the map
 _HOLD = 0.02  # of the drift from knot to knot: how far what was corrected before may move
+_LOOSE = 10  # times the drift from knot to knot: how far a correction may lie from none
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,16 +99,16 @@ class PlaneMap:
     @cached_property
     def coarse(self) -> Planes:
         """Planes that are found from afar."""
-        return find_planes(self.points, _COARSE_VOXEL_M, _RADIUS_PER_VOXEL * _COARSE_VOXEL_M)
+        return find_planes(self.points, _COARSE_VOXEL_M, RADIUS_PER_VOXEL * _COARSE_VOXEL_M)
 
     @cached_property
     def fine(self) -> Planes:
         """Planes that are near the points of the map."""
-        return find_planes(self.points, MAP_VOXEL_M, _RADIUS_PER_VOXEL * MAP_VOXEL_M)
+        return find_planes(self.points, MAP_VOXEL_M, RADIUS_PER_VOXEL * MAP_VOXEL_M)
 
     def closeness(self, points: Array) -> float:
         """How near points are to those of the map: from 0 to 1, which points on it have."""
-        squared = self.index.knn(points, 1, 1.0).distance2[:, 0].astype(np.float64)
+        squared = self.index.knn(points, 1, FIT_REACH_M).distance2[:, 0].astype(np.float64)
         return float((1.0 / (1.0 + squared / _NEAR_M**2)).mean())
 
     def agreement(self, points: Array) -> Agreement:
@@ -111,8 +117,8 @@ class PlaneMap:
         A road and its walls agree however far one is pushed along them. So each of the three directions that planes
         face is judged apart: of the places that face it, the share that lies in a plane of this map.
         """
-        own = find_planes(points, _AGREE_VOXEL_M, 0.75)
-        near = self.index.knn(own.points, 1, 1.0).index[:, 0] >= 0
+        own = find_planes(points, _AGREE_VOXEL_M, RADIUS_PER_VOXEL * _AGREE_VOXEL_M)
+        near = self.index.knn(own.points, 1, FIT_REACH_M).index[:, 0] >= 0
         places, normal = own.points[near], own.normal[near]
         directions = portable.eigh3(portable.matmul(normal.T, normal))[1].T
         there = self.fine.index.knn(places, 1, _MATCH_M).index[:, 0]
@@ -185,14 +191,14 @@ def _register_from_starts(points: Array, place: PlaneMap, config: AlignConfig) -
 def _register(points: Array, place: PlaneMap, start: Array) -> Array:
     """The rigid motion (4, 4) that brings points onto the planes of the map, from ``start``."""
     motion = start
-    for reach_m in (*_REACHES_M, *([0.5] * 6)):
+    for reach_m in (*_REACHES_M, *([_REACHES_M[-1]] * _LAST_STEPS)):
         world = transform(motion, points)
         found = place.coarse.match(world, reach_m)
         centre = world.mean(axis=0)
         weight = geman_mcclure_weight(found.error, _MIN_WIDTH_M)
         change = rigid_step(world[found.row], centre, found.normal, found.error, weight)
         motion = move_pose(motion, change, centre)
-        if reach_m == _REACHES_M[-1] and np.abs(change).max() < 1e-3:
+        if reach_m == _REACHES_M[-1] and np.abs(change).max() < _STOP:
             break
     return motion
 
@@ -208,7 +214,7 @@ def correct_drift(
     at = drive.path_m / max(drive.path_m[-1], 1e-9) * (count - 1)
     left = np.minimum(at.astype(np.int64), count - 2)
     share = at - left
-    total = np.zeros((count, 6))
+    total = np.zeros((count, POSE))
     target = None if held is None else _find_targets(at, poses, *held, count)
     for reach_m in _DRIFT_REACHES_M:
         world = drive.world(poses)
@@ -232,7 +238,7 @@ def _find_targets(at: Array, poses: Array, sweeps: slice, held: Array, count: in
     there = at[sweeps]
     turn = rotation_of(portable.matmul(held[:, :3, :3], poses[sweeps, :3, :3].transpose(0, 2, 1))).as_rotvec()
     change = np.concatenate([turn, held[:, :3, 3] - poses[sweeps, :3, 3]], axis=1)
-    target = np.full((count, 6), np.nan)
+    target = np.full((count, POSE), np.nan)
     for knot in range(int(np.ceil(there.min())), int(np.floor(there.max())) + 1):
         target[knot] = change[np.abs(there - knot).argmin()]
     return target
@@ -254,14 +260,14 @@ def _knot_step(
     NaN, it should be that.
     """
     count, error = len(total), found.error
-    row = np.repeat(np.arange(len(error)), 12)
-    column = (6 * left[:, None] + np.arange(12)).ravel()
+    row = np.repeat(np.arange(len(error)), 2 * POSE)
+    column = (POSE * left[:, None] + np.arange(2 * POSE)).ravel()
     values = np.concatenate([(1 - share)[:, None] * rows, share[:, None] * rows], axis=1).ravel()
-    jacobian = sparse.csr_matrix((values, (row, column)), shape=(len(error), 6 * count))
+    jacobian = sparse.csr_matrix((values, (row, column)), shape=(len(error), POSE * count))
     drift = np.repeat([np.radians(config.drift_deg), config.drift_m], 3)
-    steps = sparse.kron(sparse.csr_matrix(np.diff(np.eye(count), axis=0)), np.eye(6))
+    steps = sparse.kron(sparse.csr_matrix(np.diff(np.eye(count), axis=0)), np.eye(POSE))
     stiff = steps.T.dot(sparse.diags(np.tile(1.0 / drift**2, count - 1))).dot(steps)  # sparse, no BLAS
-    stiff = stiff + sparse.diags(np.tile(1.0 / (10 * drift) ** 2, count))
+    stiff = stiff + sparse.diags(np.tile(1.0 / (_LOOSE * drift) ** 2, count))
     weight = geman_mcclure_weight(error, _MIN_WIDTH_M) / _NOISE_M**2
     system, slope = normal_equations(jacobian, error, weight)
     right = -slope - stiff.dot(total.ravel())  # sparse, no BLAS
@@ -269,7 +275,7 @@ def _knot_step(
         hold = np.where(np.isnan(target), 0.0, 1.0 / (_HOLD * drift) ** 2)
         stiff = stiff + sparse.diags(hold.ravel())
         right -= (hold * (total - np.nan_to_num(target))).ravel()
-    return _solve_chain((system + stiff).tocsr(), right.reshape(count, 6))
+    return _solve_chain((system + stiff).tocsr(), right.reshape(count, POSE))
 
 
 def _solve_chain(system: sparse.csr_matrix, right: Array) -> Array:
@@ -278,15 +284,16 @@ def _solve_chain(system: sparse.csr_matrix, right: Array) -> Array:
     Elimination from block to block (Golub and Van Loan, Matrix Computations, 4th ed., section 4.5.1).
     """
     count = len(right)
-    rows = [system[6 * at : 6 * at + 6, 6 * at : 6 * at + 12].toarray() for at in range(count)]
-    diagonal, side = rows[0][:, :6], right[0]
+    n = POSE
+    rows = [system[n * at : n * (at + 1), n * at : n * (at + 2)].toarray() for at in range(count)]
+    diagonal, side = rows[0][:, :n], right[0]
     passed: list[Array] = []  # a block's unknowns as a linear function of the next ones'
     for at in range(1, count):
-        coupling = rows[at - 1][:, 6:]
+        coupling = rows[at - 1][:, n:]
         passed.append(portable.solve(diagonal, np.column_stack([coupling, side])))
         reduced = portable.matmul(coupling.T, passed[-1])
-        diagonal, side = rows[at][:, :6] - reduced[:, :6], right[at] - reduced[:, 6]
+        diagonal, side = rows[at][:, :n] - reduced[:, :n], right[at] - reduced[:, n]
     found = [portable.solve(diagonal, side)]
     for step in reversed(passed):
-        found.append(step[:, 6] - portable.matmul(step[:, :6], found[-1]))
+        found.append(step[:, n] - portable.matmul(step[:, :n], found[-1]))
     return np.stack(found[::-1])

@@ -27,6 +27,8 @@ from resweep.pose import Array, Trajectory, inverse, transform
 from resweep.progress import track
 from resweep.register.config import OdometryConfig
 from resweep.registration import (
+    POSE,
+    RADIUS_PER_VOXEL,
     Planes,
     find_planes,
     geman_mcclure_weight,
@@ -42,7 +44,15 @@ _GUESS_DIGITS = 6  # of the motion that KISS-ICP finds: micrometres
 _MIN_POINTS, _MAX_POINTS = 100, 6000  # of a sweep, to be registered by; chosen by hand
 _KEYFRAME_TURN_RAD = 0.2  # from which on a sweep sees other sides; chosen by hand
 _TIME_STEP_S = 1e-4  # returns that fired within it are moved as one: under 4 mm at 130 km/h
-_RADIUS_PER_VOXEL = 3.75  # as of drives (`drives.py`)
+# What follows was chosen by hand.
+_RANGE_PER_VOXEL = 20  # median range of the first sweep over the side of a voxel
+_MIN_VOXEL_M, _MAX_VOXEL_M = 0.1, 0.4  # whatever that range is
+_WARM_ROUNDS = 3  # through the first sweeps, each from the mean motion that the last one found
+_FAR_STEPS = 3  # of a registration, in which pairs may lie far apart
+_FAR_VOXELS, _NEAR_VOXELS = 2.5, 1.25  # how far, in voxels, in those steps and in later ones
+_WIDTHS_PER_VOXEL = 12  # least width of the robust weights in a voxel's side
+_STOP = 2e-4  # radians and metres: smaller steps end a registration
+_EXTENDED_SWEEPS = 2.0  # longest time between sweeps that the motion goes on for at either end
 
 
 def odometry(log: Log, config: OdometryConfig | None = None, *, raw: bool | None = None, progress: bool = False) -> Log:
@@ -65,9 +75,11 @@ def odometry(log: Log, config: OdometryConfig | None = None, *, raw: bool | None
     warm = [_select_returns(log[at], config, raw, log.poses_known) for at in range(min(config.warm_up, len(log)))]
     if len(warm[0].points) < _MIN_POINTS:
         raise ResweepError(f"log '{log.name}': sweep 0 has {len(warm[0].points)} returns in range; start with another")
-    voxel_m = config.voxel_m or float(np.clip(np.median(np.linalg.norm(warm[0].points, axis=1)) / 20, 0.1, 0.4))
+    voxel_m = config.voxel_m or float(
+        np.clip(np.median(np.linalg.norm(warm[0].points, axis=1)) / _RANGE_PER_VOXEL, _MIN_VOXEL_M, _MAX_VOXEL_M)
+    )
     rate = None
-    for _ in range(3):
+    for _ in range(_WARM_ROUNDS):
         rate = _follow(_Tracker(config, voxel_m, rate), warm).mean_rate
     tracker = _follow(_Tracker(config, voxel_m, rate), warm)
     for sweep in track(log[len(warm) :], "finding poses", show=progress):
@@ -128,7 +140,7 @@ class _Tracker:
     def __init__(self, config: OdometryConfig, voxel_m: float, rate: Array | None) -> None:
         self.config, self.voxel_m = config, voxel_m
         self.kiss = _Kiss(config)
-        self.rate = np.zeros(6) if rate is None else rate
+        self.rate = np.zeros(POSE) if rate is None else rate
         self.known = rate is not None
         self.times: list[float] = []
         self.raw: list[bool] = []
@@ -182,11 +194,11 @@ class _Tracker:
         pose = max(starts, key=count_near)
         for at in range(self.config.iterations):
             world = place(pose)
-            found = planes.match(world, self.voxel_m * (2.5 if at < 3 else 1.25))
-            weight = geman_mcclure_weight(found.error, self.voxel_m / 12)
+            found = planes.match(world, self.voxel_m * (_FAR_VOXELS if at < _FAR_STEPS else _NEAR_VOXELS))
+            weight = geman_mcclure_weight(found.error, self.voxel_m / _WIDTHS_PER_VOXEL)
             change = rigid_step(world[found.row], pose[:3, 3], found.normal, found.error, weight)
             pose = move_pose(pose, change)
-            if np.abs(change).max() < 2e-4:
+            if np.abs(change).max() < _STOP:
                 break
         found = planes.match(place(pose), self.voxel_m)
         self.fit.append(len(found.row) / max(len(points), 1))
@@ -209,7 +221,7 @@ class _Tracker:
         self.latest = pose
         self.frames.append(voxel_means(transform(pose, _undo_motion(seen.points, seen.later, self.rate)), self.voxel_m))
         del self.frames[: -self.config.keyframes]
-        self.map = find_planes(np.concatenate(self.frames), self.voxel_m, _RADIUS_PER_VOXEL * self.voxel_m)
+        self.map = find_planes(np.concatenate(self.frames), self.voxel_m, RADIUS_PER_VOXEL * self.voxel_m)
 
 
 class _Kiss:
@@ -251,7 +263,7 @@ def _pose_log(log: Log, tracker: _Tracker, config: OdometryConfig) -> Log:
             f"({shown}); their poses may be wrong",
             stacklevel=3,
         )
-    reach_s = 2.0 * float(np.diff(tracker.times).max())
+    reach_s = _EXTENDED_SWEEPS * float(np.diff(tracker.times).max())
     motion = Trajectory(np.array(tracker.times), np.stack(tracker.poses))
     length_m, motion = motion.length_m, motion.extended(reach_s)
     motion = motion.moved(portable.matmul(log.poses[0], inverse(motion.at(log.times[0]))))

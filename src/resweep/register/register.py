@@ -15,12 +15,12 @@ from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array, inverse, rotation_of
 from resweep.register.config import AlignConfig
-from resweep.register.drives import COARSE_REACH_M, Drive, PlaneMap, correct_drift, register_drive
+from resweep.register.drives import COARSE_REACH_M, FIT_REACH_M, Drive, PlaneMap, correct_drift, register_drive
 from resweep.register.sections import MapPieces, Route, SavedSection, fade_weights
-from resweep.registration import move_pose
+from resweep.registration import POSE, move_pose
 
 _BETTER = 1.1  # times the errors after moving; chosen by hand
-_EVERY = 16  # of the sorted errors of a section of many
+_EVERY = 16  # of the sorted errors of a section of many: bounds memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +115,10 @@ def _continue_beside(
 
 def _fit(drive: Drive, place: PlaneMap, poses: Array, every: int) -> _Fit:
     world = drive.world(poses)
-    errors = np.abs(place.fine.match(world, 1.0).error)
+    errors = np.abs(place.fine.match(world, FIT_REACH_M).error)
     if every > 1:
         errors = np.sort(errors)[::every]
-    return _Fit(len(world), place.overlap(world, 1.0) * len(world), errors)
+    return _Fit(len(world), place.overlap(world, FIT_REACH_M) * len(world), errors)
 
 
 def _join_fits(fits: Sequence[_Fit]) -> tuple[float, float]:
@@ -132,7 +132,7 @@ def _blend(saved: Sequence[SavedSection], route: Route, found: dict[int, Array])
     """The poses (n, 4, 4) of all sweeps, those of two sections blended."""
     if len(saved) == 1:
         return found[0]
-    total, shared = np.zeros((len(route.poses), 6)), np.zeros(len(route.poses))
+    total, shared = np.zeros((len(route.poses), POSE)), np.zeros(len(route.poses))
     poses = route.poses.copy()
     weights = fade_weights([each.section for each in saved], route.path_m)
     for at, weight in enumerate(weights):

@@ -24,7 +24,7 @@ Keep = Callable[[Sweep], Array]
 _SAMPLE_VOXEL_M = 0.5  # of which one return is sampled; chosen by hand
 _MAX_POINTS = 2000  # of a sweep; chosen by hand
 _MIN_SWEEPS = 4  # that take part of a drive that is short or stands; chosen by hand
-_OVERLAP = 0.125  # of a section, on either side
+_OVERLAP = 0.125  # of a section, on either side; chosen by hand
 
 
 @dataclass(frozen=True, eq=False)

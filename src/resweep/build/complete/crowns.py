@@ -16,13 +16,15 @@ from resweep.worlds import Volumes
 from resweep.worlds.layers.seen import COLUMN, COMPLETED
 from resweep.worlds.observed import ObservedSpace
 
+# Chosen by hand where a line names no source.
 LEAST_HEIGHT_M = 2.0  # above the lowest return around: lower volumes are grass, shrubs and hedges
-MOST_DEPTH_M = 8.0
+MOST_DEPTH_M = 8.0  # of a crown
 _CELL_M = 1.0  # volumes in neighbouring cells belong to one crown
 _GROUND_M = 4.0  # cells in which the lowest return counts as ground
-_MIN_VOLUMES = 30
+_MIN_VOLUMES = 30  # of a crown
 _EDGE = 0.05  # of a crown's volumes on either side: single twigs do not tell its width
-_OCCUPIED_M = 0.4
+_OCCUPIED_M = 0.4  # cells in which a recorded return leaves nothing to be made up
+_UPPER = [0, 1, 2, 4, 5, 8]  # of the nine entries of a matrix: xx, xy, xz, yy, yz and zz
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +149,7 @@ def _mirror_covariance(covariance: Array, away: Array) -> Array:
     flip = np.tile(np.eye(3), (len(away), 1, 1))
     flip[:, :2, :2] -= 2 * away[:, :, None] * away[:, None, :]
     turned = np.einsum("nij,njk,nlk->nil", flip, full, flip)
-    return np.asarray(turned.reshape(-1, 9)[:, [0, 1, 2, 4, 5, 8]])
+    return np.asarray(turned.reshape(-1, 9)[:, _UPPER])
 
 
 def _has_points(places: Array, points: Array) -> Array:

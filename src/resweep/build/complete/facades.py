@@ -10,11 +10,12 @@ from resweep.pose import Array
 from resweep.worlds import Splats
 from resweep.worlds.observed import ObservedSpace
 
-CELL_M = 0.4
+# Chosen by hand.
+CELL_M = 0.4  # of the columns, and from patch to patch
 MOST_M = 3.0  # a storey
 _MIN_HEIGHT_M = 2.0  # of what was recorded: lower things are walls and hedges, which end
 _UPRIGHT = 0.3  # cosine between a façade's normal and the vertical, at most
-_RADIUS_M = 0.75 * CELL_M
+_RADIUS_M = 0.75 * CELL_M  # of a patch: a square is covered from 0.71, √2 / 2, on
 _CATEGORY = "building"
 
 

@@ -13,14 +13,16 @@ from resweep.pose import Array
 from resweep.worlds import Splats
 from resweep.worlds.observed import ObservedSpace
 
-CELL_M = 0.4
+# Chosen by hand where a line names no source.
+CELL_M = 0.4  # of the grid that is filled
 REACH_M = 6.0  # to recorded ground on each side
 STEP_M, STEP_PER_M = 0.15, 0.1  # most difference in height of opposite sides
 _LEVEL = 0.94  # cosine of the steepest ground, 20 degrees, where labels do not say what ground is
-_ABOVE_LOWEST_M, _LOWEST_AROUND_M = 0.5, 6.0
+_ABOVE_LOWEST_M, _LOWEST_AROUND_M = 0.5, 6.0  # without labels: height above the lowest splat in cells of that side
 _BELOW_M = 0.3  # a return so far below shows that the ground does not go on
-_OVERLAP = 0.75  # radius of a disc in cells: a square is covered from 0.71 on
-_MAX_CELLS = 50_000_000
+_BELOW_VOXELS = 1.5  # the same of observed space: below the voxel that holds the ground itself
+_OVERLAP = 0.75  # radius of a disc in cells: a square is covered from 0.71, √2 / 2, on
+_MAX_CELLS = 50_000_000  # of the grid: bounds memory
 _PAIRS = ((1, 0), (0, 1), (1, 1), (1, -1))
 
 
@@ -54,7 +56,7 @@ def continue_ground(splats: Splats, points: Array, labels: LabelSet, observed: O
     centre = np.column_stack([place, height[rows, columns]])
     free = ~_has_returns_below(centre, points, grid)
     if observed is not None:
-        free &= ~is_observed(observed, centre - [0, 0, 1.5 * observed.voxel_m])
+        free &= ~is_observed(observed, centre - [0, 0, _BELOW_VOXELS * observed.voxel_m])
     normal = np.column_stack([-slope[0][rows, columns], -slope[1][rows, columns], np.ones(len(rows))])
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
     radius = np.full(len(rows), _OVERLAP * CELL_M)

@@ -30,9 +30,10 @@ from resweep.simulate.scene import native_scene
 from resweep.voxels import number_voxels
 from resweep.worlds import Layer, World
 
+# Chosen by hand where a line names no source.
 _REGION_M = 0.3  # of the voxels in which passing beams are counted, A's for a drive
 _CELL_M = 0.1  # points that share what is known of their surroundings
-_MAX_GAIN_NATS = 4.0  # of one beam's likelihood; also what a range that is right to 10 cm counts
+MAX_GAIN_NATS = 4.0  # of one beam's likelihood; also what a range that is right to 10 cm counts
 _MAX_HELD = 10  # sweeps that are held out; chosen by hand
 _MIN_BEAMS = 5  # of gain 0 that are added to those of a point; chosen by hand
 _RANGE_MAX_M = 200.0  # up to which beams are predicted
@@ -171,8 +172,8 @@ def _beam_gains(beams: Beams, scenes: Sequence[_core.Scene], slope: float) -> tu
     real = measured_ranges(beams)
     found = [predict_beams(scene, beams, slope, _RANGE_MAX_M, real) for scene in scenes]
     right = [_are_right(each["range"], real, PredictionConfig().window_m) for each in found]
-    gain = np.clip(found[1]["log_likelihood"] - found[0]["log_likelihood"], -_MAX_GAIN_NATS, _MAX_GAIN_NATS)
-    gain = gain + _MAX_GAIN_NATS * (right[1].astype(float) - right[0])
+    gain = np.clip(found[1]["log_likelihood"] - found[0]["log_likelihood"], -MAX_GAIN_NATS, MAX_GAIN_NATS)
+    gain = gain + MAX_GAIN_NATS * (right[1].astype(float) - right[0])
     first = np.minimum(real, found[0]["range"])
     rows = np.flatnonzero(np.isfinite(first))
     return beams.origin[rows] + beams.direction[rows] * first[rows, None], gain[rows]

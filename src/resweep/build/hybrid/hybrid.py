@@ -24,7 +24,7 @@ from resweep.voxels import number_voxels
 from resweep.worlds import Layer
 
 STAGES = ("finding what beams pass through", "covering surfaces with splats", "learning volumes from beams")
-_MIN_UNKNOWN = 0.1  # share of points without a group from which on the beams decide as well
+_MIN_UNKNOWN = 0.1  # share of points without a group from which on the beams decide as well; chosen by hand
 
 
 def fit_classes(map: Map, permeable: Array, config: HybridConfig, scales: Scales | None = None) -> tuple[Layer, ...]:

@@ -14,7 +14,7 @@ from resweep.pose import Array
 # Corners are kept at least this far from the surface, in voxels. Every vertex then lies inside its edge, farther from
 # the ends than float32 coordinates round within a tile, and the edge identifies it.
 _MIN_DISTANCE = 1e-3
-_MIN_OFFSET = 1e-4
+_MIN_OFFSET = 1e-4  # voxels along two axes, from which on a vertex lies inside a cube and not on an edge
 _BITS = 20  # of a corner's index along an axis
 
 

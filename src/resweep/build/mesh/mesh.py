@@ -25,9 +25,12 @@ from resweep.worlds import Layer
 from resweep.worlds.layers.mesh import BRIGHTEST, Mesh
 from resweep.worlds.layers.triangles import unit_normals
 
-_MIN_POINTS = 10
+# Chosen by hand where a line names no source.
+_MIN_POINTS = 10  # with normals, of a place that has a surface
 _REFLECTANCE_POINTS = 8  # nearest points whose mean is the reflectance of a face
-_BLOCK = 1 << 18
+_SPACING_K = 7  # nearest points, a point itself among them, whose distances are the spacing of points
+_UNIT_TOLERANCE = 1e-3  # by which the length of a normal may differ from 1
+_BLOCK = 1 << 18  # faces whose points are looked for at once: bounds memory
 _POISSON_SCALE = 1.1  # of the octree's cube to the extent of the points, MeshLab's default
 _MIN_DEPTH = 5  # of the octree
 _MIN_MESHLAB_CUBES, _MAX_MESHLAB_CUBES = 20, 700  # along the longest side of the box
@@ -66,7 +69,7 @@ def reconstruct(points: Array, normals: Array, config: MeshConfig) -> tuple[Arra
         raise ResweepError(f"surface: {len(places)} points with a normal are too few; accumulate more sweeps")
     if not (np.isfinite(places).all() and np.isfinite(directions).all()):
         raise ResweepError("surface: points or normals hold NaN or infinity; remove such rows first")
-    if (np.abs(np.linalg.norm(directions, axis=1) - 1) > 1e-3).any():
+    if (np.abs(np.linalg.norm(directions, axis=1) - 1) > _UNIT_TOLERANCE).any():
         raise ResweepError("surface: normals must be unit vectors; leave out points without one")
     origin = places.min(axis=0)
     if config.method == "poisson":
@@ -113,7 +116,7 @@ def _reconstruct_meshlab_rimls(points: Array, normals: Array, config: MeshConfig
             f"{_MAX_MESHLAB_CUBES:,}); take larger voxels, or rimls, which fills only what is near them"
         )
     # MeshLab's kernel is a multiple of each point's spacing; this multiple makes the typical one kernel_m.
-    spacing = float(np.sqrt(np.median(Neighbours(points).knn(points, 7).distance2[:, 1:])))
+    spacing = float(np.sqrt(np.median(Neighbours(points).knn(points, _SPACING_K).distance2[:, 1:])))
     try:
         work.generate_marching_cubes_rimls(
             resolution=max(cubes, _MIN_MESHLAB_CUBES),

@@ -17,6 +17,7 @@ from resweep.map.predicted import predict_beams
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
+# Chosen by hand where a line names no source.
 RANGE_MAX_M = 60.0  # beyond it, beams come back empty because what they meet is far
 _PRIOR_BEAMS = 2.0  # with the share of all beams that come back empty
 _MIN_SHARE = 0.01  # a bin with less counts as seeing; chosen by hand

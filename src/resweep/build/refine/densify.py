@@ -13,8 +13,10 @@ from resweep.pose import Array
 from resweep.voxels import number_voxels
 from resweep.worlds import Volumes
 
+# Chosen by hand.
 PERMEABILITY = 0.7  # of a new volume, before its beams are shared
 _SAME_POINT_M = 0.01  # an end and the point of the cloud that it is: they differ by rounding
+_DIAGONAL = [0, 3, 5]  # of a packed covariance: xx, yy and zz
 
 
 def add_volumes(volumes: Volumes, cloud: Cloud, ends: Array, config: VolumeConfig) -> Volumes:
@@ -39,7 +41,7 @@ def add_volumes(volumes: Volumes, cloud: Cloud, ends: Array, config: VolumeConfi
         shape.mean,
         shape.covariance,
         PERMEABILITY,
-        None if volumes.exposure_m is None else np.sqrt(shape.covariance[:, [0, 3, 5]].mean(axis=1)),
+        None if volumes.exposure_m is None else np.sqrt(shape.covariance[:, _DIAGONAL].mean(axis=1)),
         cloud.label[first[added]],
         (bright / number[added]).astype(np.float32),
         extra={name: _start(name, number[added]).astype(values.dtype) for name, values in volumes.extra.items()},

@@ -12,6 +12,7 @@ from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.worlds import Splats
 
+# Chosen by hand.
 _NEAREST = 16  # centres of splats around an end, of which one may grow to it
 _WIDEST = 0.95  # quantile of radii that says how far splats are looked for
 _BEYOND = 1.02  # of the distance of an end, so that its beam meets the splat

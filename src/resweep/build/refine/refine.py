@@ -31,6 +31,7 @@ from resweep.progress import begin_stage
 from resweep.worlds import Layer, Splats, Volumes
 
 STAGE = "refining by likelihood"
+# Chosen by hand.
 _MIN_SWEEPS = 3  # of a trial
 _REACH_M = 0.5  # beyond the points of a map, in which its primitives still lie
 

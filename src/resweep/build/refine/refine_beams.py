@@ -18,7 +18,7 @@ from resweep.worlds.layers.layer import kinds_in
 
 EMPTY_RANGE_M = 80.0  # where beams without return end; chosen by hand
 RANGE_MAX_M = 200.0  # up to which beams are predicted; a bound chosen by hand
-COSINE_MIN = 0.2  # of incidence; errors of poses keep grazing beams from saying more
+COSINE_MIN = 0.2  # of incidence; errors of poses keep grazing beams from saying more; chosen by hand
 _UNEXPLAINED = 0.5  # share of a beam that clutter takes: likelier than everything else
 PASSED_M = 0.15  # behind a splat from which on a beam has passed it; chosen by hand
 

@@ -20,7 +20,8 @@ from resweep.pose import Array
 from resweep.worlds import Layer, Splats, Volumes
 from resweep.worlds.layers.layer import PERMEABILITY
 
-_MIN_HIT = 0.5  # beams below which the exposure of a volume says nothing
+_MIN_HIT = 0.5  # beams below which the exposure of a volume says nothing; chosen by hand
+_MIN_PERMEABILITY = 1e-6  # and 1 less it: its logarithm stays finite and above 0
 
 
 def change_splats(splats: Splats, keep: Array | None = None, **changed: Any) -> Splats:
@@ -110,7 +111,7 @@ def learn_permeability(volumes: Volumes, sums: _core.BeamStatistics, config: Ref
         return volumes.with_(permeability=share.astype(np.float32), extra=_count_beams(volumes, sums))
     known = volumes.exposure_m.astype(np.float64)
     exposure = np.where(hit > _MIN_HIT, sums.exposure() / np.maximum(hit, 1e-9), known)
-    rate = -portable.log(np.clip(present, 1e-6, 1 - 1e-6)) / known
+    rate = -portable.log(np.clip(present, _MIN_PERMEABILITY, 1 - _MIN_PERMEABILITY)) / known
     share = (passed + prior * portable.exp(-rate * exposure)) / np.maximum(hit + prior, 1e-9)
     kept = exposure > 0
     return volumes.with_(

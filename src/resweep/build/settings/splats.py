@@ -11,8 +11,9 @@ from resweep.config import NotNegative, Positive, Share, Spec
 from resweep.errors import SettingsError
 from resweep.map.config import ReflectanceConfig
 
-LONG_SWEEPS = 40  # sweeps of a map above which points are thinned, and to which cells
-LONG_THIN_M = 0.03
+# Points of more sweeps lie closer than the noise of ranges; cells make half as many splats (docs/decisions/0023).
+LONG_SWEEPS = 40  # of a map, above which its points are thinned
+LONG_THIN_M = 0.03  # side of the cells
 
 
 class GroupFactors(Spec):
@@ -157,7 +158,7 @@ class DynamicConfig(Spec):
 
 
 def paper_c(**options: Any) -> SplatConfig:
-    """The settings of paper C to the letter: its factors, resampling, no closing of gaps and no carving."""
+    """The settings of paper C to the letter: its factors (3.2), resampling, no closing of gaps and no carving."""
     given: dict[str, Any] = {
         "surface": GroupFactors(k=1.0, radius=1.0, bound=1.0),
         "linear": GroupFactors(k=0.33, radius=0.33, bound=0.33),

@@ -24,6 +24,7 @@ from resweep.voxels import number_voxels
 if TYPE_CHECKING:
     from resweep.build.splats.splats import GrowthResult
 
+# Chosen by hand where a line names no source.
 REACH = 4.0  # of a level's neighbourhoods, in its cells
 _MIN_POINTS = 5  # of a neighbourhood that gets a splat; chosen by hand
 LINE = 0.05  # variance across, over that along, below which neighbours are a line and have no plane
@@ -32,8 +33,9 @@ _MIN_RADIUS = 0.75  # of a splat, in cells
 _FIRST, _CANDIDATES = 4, 24  # nearest splats that are looked at first, and that may cover a place
 _COVERED_M = 0.15  # from a splat's plane
 _RIM = 0.6  # of the radius, where a splat is looked at for gaps
-_ROUNDING = np.float32(1 + 1e-6)  # so that the farthest neighbour is found again within its own distance
-_HALF = 0.5**0.5
+ROUNDING = np.float32(1 + 1e-6)  # so that the farthest neighbour is found again within its own distance
+_MAX_UPRIGHT = 0.7  # |z| of a normal, above which z gives it no axis aside: any value well below 1 does
+_HALF = 0.5**0.5  # cos 45°
 _AROUND = ((1, 0), (_HALF, _HALF), (0, 1), (-_HALF, _HALF), (-1, 0), (-_HALF, -_HALF), (0, -1), (_HALF, -_HALF))
 
 
@@ -86,7 +88,7 @@ def _close_level(
     made = near.grow(
         normal,
         np.where(flat, np.int32(config.k), np.int32(1)),  # a point without neighbours is no seed
-        shape.radius * _ROUNDING,
+        shape.radius * ROUNDING,
         np.float32(bound_m),
         thin.label if labelled else 0,
         beta=config.beta,
@@ -123,7 +125,7 @@ def are_flat(shape: Pca, flat_m: float) -> Array:
 def _find_open(centre: Array, normal: Array, radius: Array, grown: GrowthResult, most: int) -> Array:
     """Rows of the splats of whose eight places around the centre the splats of ``grown`` cover ``most`` or fewer."""
     near = Neighbours(grown.centre)
-    side = np.where(np.abs(normal[:, 2:]) < 0.7, [0.0, 0.0, 1.0], [1.0, 0.0, 0.0])
+    side = np.where(np.abs(normal[:, 2:]) < _MAX_UPRIGHT, [0.0, 0.0, 1.0], [1.0, 0.0, 0.0])
     one = np.cross(normal, side)
     one /= np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-9)
     other = np.cross(normal, one)

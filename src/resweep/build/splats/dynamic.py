@@ -23,7 +23,8 @@ from resweep.worlds import Splats
 
 _ALONE_S = 0.1  # how long the only frame of a log lasts
 _APART_S = 1e-6  # by which a frame ends before the next begins
-_LINE = 0.02  # variance across, over that along, below which neighbours are a line and have no plane
+_MIN_COUNT = 4  # points of a neighbourhood that has a normal; chosen by hand
+_LINE = 0.02  # variance across, over that along, below which neighbours are a line and have no plane; chosen by hand
 
 
 def dynamic_splats(log: Log, config: DynamicConfig | None = None, progress: bool = False) -> list[Actor]:
@@ -85,7 +86,7 @@ def _estimate_normals(frame: Cloud, config: DynamicConfig) -> Array:
     shape = Neighbours(frame.points).pca(config.normal_k, config.normal_radius_m)
     view = frame.sensor - frame.points
     view /= np.maximum(np.linalg.norm(view, axis=1, keepdims=True), 1e-6)
-    flat = (shape.count >= 4) & (shape.eigenvalues[:, 1] > _LINE * shape.eigenvalues[:, 0])
+    flat = (shape.count >= _MIN_COUNT) & (shape.eigenvalues[:, 1] > _LINE * shape.eigenvalues[:, 0])
     return np.where(flat[:, None], shape.normal, view).astype(np.float32)
 
 

@@ -19,6 +19,7 @@ from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.voxels import number_voxels
 
+# Chosen by hand.
 _ALONG = 0.35  # sine of the angle between a line and its ring
 _DIRECTION_K = 8  # nearest points, of which the farthest shows the direction of a line
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from resweep.build.settings.splats import GroupFactors, SplatConfig
 from resweep.build.splats.carve import carve
-from resweep.build.splats.close import close_gaps
+from resweep.build.splats.close import ROUNDING, close_gaps
 from resweep.build.splats.denoise import DENOISE_COLUMNS, denoise
 from resweep.build.splats.resample import resample
 from resweep.build.splats.scan_lines import find_planes
@@ -28,7 +28,6 @@ from resweep.worlds.layers.splats import Splats
 Method = Literal["basic", "labels", "descriptors"]
 
 MIN_POINTS = 3  # of a neighbourhood that has a plane
-_ROUNDING = np.float32(1 + 1e-6)  # so that the farthest neighbour is found again within its own distance
 _NO_BETA = -2.0  # below every cosine: growing never stops at a turn
 
 
@@ -135,7 +134,7 @@ def _grow_generation(
     grown = near.grow(
         normal,
         k,
-        shape.radius * _ROUNDING,
+        shape.radius * ROUNDING,
         (bound * factors[:, 2]).astype(np.float32),
         cloud.label if method == "labels" else 0,
         config.alpha,

@@ -13,6 +13,7 @@ from resweep.pose import Array
 from resweep.sensors.spec import Pointing
 from resweep.sweep import Sweep
 
+# Chosen by hand where a line names no source.
 SHOTS_MIN = 40  # of a direction: as many as a splat has neighbours. Fewer do not show how its ranges are distributed.
 _STILL_M, _STILL_RAD = 0.01, 1e-3  # that poses of a standing sensor differ by at most
 _SAME_RAD = 2e-5  # between directions that are the same: a twentieth of a step of an encoder

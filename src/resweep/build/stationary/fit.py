@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from resweep import _core, portable
-from resweep.build.hybrid.evidence import hold_out, vote_gains
+from resweep.build.hybrid.evidence import MAX_GAIN_NATS, hold_out, vote_gains
 from resweep.build.settings.hybrid import HybridConfig
 from resweep.build.splats import splats
 from resweep.build.stationary.directions import Directions
@@ -21,7 +21,7 @@ from resweep.worlds import Layer, World
 
 STAGES = ("comparing splats and volumes", "learning the ranges of each direction")
 _TRIAL_SWEEPS, _TRIAL_ROUNDS = 60, 5  # that the volumes of the trial are learned by: they need not be the best
-_MAX_GAIN_NATS = 4.0  # of one beam's likelihood
+_MIN_NATS = -50.0  # to which likelihoods count, so that their mean is not 0: far below what clutter explains
 
 
 def fit(map: Map, config: HybridConfig, directions: Directions) -> tuple[Layer, ...]:
@@ -76,5 +76,5 @@ def _find_gains(
     random = np.random.Generator(np.random.Philox(key=[number, DRAWS]))
     drawn = [directions.draw(returned.direction, random) for _ in range(1 if directions.is_exact else DRAWS)]
     found = [np.stack([predict_likelihood(*scene, returned, each) for each in drawn]) for scene in scenes]
-    mean = [portable.log(portable.exp(np.maximum(each, -50.0)).mean(axis=0)) for each in found]
-    return returned.ends, np.clip(mean[1] - mean[0], -_MAX_GAIN_NATS, _MAX_GAIN_NATS)
+    mean = [portable.log(portable.exp(np.maximum(each, _MIN_NATS)).mean(axis=0)) for each in found]
+    return returned.ends, np.clip(mean[1] - mean[0], -MAX_GAIN_NATS, MAX_GAIN_NATS)

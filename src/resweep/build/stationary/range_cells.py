@@ -16,14 +16,15 @@ from resweep.build.stationary.directions import Directions
 from resweep.map.cloud import Cloud
 from resweep.map.reflectance import compensate_range
 from resweep.pose import Array
-from resweep.voxels import number_keys
+from resweep.voxels import UNIFORM_VARIANCE_DIVISOR, number_keys
 from resweep.worlds.layers.volumes import WHOLE_BEAM_M, Volumes, packed, symmetric
 
 CELL_M = 0.01  # of range; chosen, like all settings here, on other targets than those of `experiments.a_table1`
 SPREAD_MIN_M = 0.001  # of ranges in a volume
 _TAU = 2.0  # A, III-C
-_UNLEARNED = 0.5
-_RANGE_CELLS = 1 << 24
+_UNLEARNED = 0.5  # permeability before any beam is counted
+_RANGE_CELLS = 1 << 24  # of a direction: more than any range has
+_RIDGE = 1e-7  # m², added to variances across, where a volume has no width in one of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class RangeCells:
         frame = directions.frames(unit[first])
         mean = cloud.sensor[first] + unit[first] * range_m[:, None]
         steps = np.array([directions.step_h_rad, directions.step_v_rad])
-        across = (steps * range_m[:, None]) ** 2 / 12  # of a uniform cell
+        across = (steps * range_m[:, None]) ** 2 / UNIFORM_VARIANCE_DIVISOR
         spread2 = np.bincount(cell, (reach - range_m[cell]) ** 2) / count
         volumes = Volumes(
             mean,
@@ -101,7 +102,7 @@ def _compose(frame: Array, across: Array, slope: Array, spread2: Array) -> Array
 def _decompose(frame: Array, covariance: Array) -> tuple[Array, Array]:
     """The slope (v, 2) of ranges across the direction, and their variance (v,) around it, of covariances (v, 3, 3)."""
     seen = np.einsum("nki,nij,nlj->nkl", frame, covariance, frame)
-    a, b, c = (seen[:, i, j] + (1e-7 if i == j else 0.0) for i, j in ((0, 0), (0, 1), (1, 1)))
+    a, b, c = (seen[:, i, j] + (_RIDGE if i == j else 0.0) for i, j in ((0, 0), (0, 1), (1, 1)))
     p, q = seen[:, 0, 2], seen[:, 1, 2]
     slope = np.stack([c * p - b * q, a * q - b * p], axis=1) / (a * c - b * b)[:, None]
     return slope, seen[:, 2, 2] - slope[:, 0] * p - slope[:, 1] * q

@@ -33,14 +33,16 @@ from resweep.pose import Array
 from resweep.simulate.scene import native_scene
 from resweep.worlds import Layer, Volumes, World
 
-ROUNDS = 10
+# Chosen by hand where a line names no source.
+ROUNDS = 10  # of EM
 _PERMEABILITY_FIRST = 3  # rounds before shapes are learned: before, beams are shared among volumes as if by chance
 DRAWS = 4  # directions that each shot may have had, in each round
 SIGMA_M = 0.0006  # that of a range rounded to 2 mm: volumes hold the noise of ranges
-_CLUTTER = 1e-3
-_PRIOR_ENDS = 5.0
+_CLUTTER = 1e-3  # share of the shots that nothing explains
+_PRIOR_ENDS = 5.0  # of the present Gaussian, added to those that a volume explains
 _MAX_SWEEPS = 300  # that volumes are learned from, spread over the log
-_BATCH = 1 << 20  # beams that are traced at once
+_BATCH = 1 << 20  # beams that are traced at once: bounds memory
+_MOMENTS = 9  # of the ends in a volume: 3 of their offsets, 6 of the products of these
 _PERMEABILITY = RefineConfig(prior_beams=0.0)
 
 
@@ -74,7 +76,7 @@ def learn(
             random = np.random.Generator(np.random.Philox(key=[index, number]))
             _add(sums, scene, beams, _choose_direction(scene, sizes, beams, directions, random))
         if index >= _PERMEABILITY_FIRST:
-            count, moments = np.asarray(sums.stopped()), np.asarray(sums.end_moments()).reshape(-1, 9)
+            count, moments = np.asarray(sums.stopped()), np.asarray(sums.end_moments()).reshape(-1, _MOMENTS)
             cells = cells.reshape(count, moments, _PRIOR_ENDS)
         cells = cells.with_volumes(_with_permeability(cells.volumes, volumes, sums))
     return cells.volumes

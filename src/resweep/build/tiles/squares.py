@@ -14,8 +14,9 @@ from resweep.build.splats.splats import Scales
 from resweep.build.volumes.gaussians import MAX_REACH_M
 from resweep.map.store.grid import Square
 
+# Chosen by hand but for the first.
 _RADII = 6.0  # times R̄: as far as the normals of a splat's neighbours depend on points
-_MIN_MARGIN_M, _MAX_MARGIN_M = 1.0, 10.0
+_MIN_MARGIN_M, _MAX_MARGIN_M = 1.0, 10.0  # of a square, whatever R̄ is
 _MIN_SQUARE_M = 1.5  # its margin holds more than itself
 
 

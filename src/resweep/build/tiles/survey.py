@@ -20,9 +20,14 @@ from resweep.pose import Array
 from resweep.voxels import number_voxels
 from resweep.work import Workers
 
+# Chosen by hand where no source is named.
 _POINTS = 500_000  # of the cells that are surveyed, about
 _ASKED = 50_000  # points whose neighbours are looked for, about
 _MARGIN_M = 1.0  # around a surveyed square; a neighbourhood that is wider is cut off there
+# Places and rows are mixed by the primes of xxHash, then by Wellons, "Prospecting for Hash Functions" (2018).
+_HASH_FIRST, _HASH_SECOND, _HASH_MIX = 0x9E3779B1, 0x85EBCA77, 0x2C1B3C6D
+_HASH_SHIFT, _LAST_SHIFT = 15, 13
+_BITS32 = 0xFFFFFFFF  # that are kept of a product
 _DIGITS = 6  # that are kept of a scale, so that it does not depend on the order of sums
 
 
@@ -65,9 +70,9 @@ def plan_survey(
 
 def _hash(x: int, y: int) -> float:
     """A number from 0 to 1 that depends on a place only."""
-    mixed = (x * 0x9E3779B1 ^ y * 0x85EBCA77) & 0xFFFFFFFF
-    mixed = ((mixed ^ (mixed >> 15)) * 0x2C1B3C6D) & 0xFFFFFFFF
-    return float(mixed ^ (mixed >> 13)) / 2**32
+    mixed = (x * _HASH_FIRST ^ y * _HASH_SECOND) & _BITS32
+    mixed = ((mixed ^ (mixed >> _HASH_SHIFT)) * _HASH_MIX) & _BITS32
+    return float(mixed ^ (mixed >> _LAST_SHIFT)) / 2**32
 
 
 def measure_scales(tasks: Sequence[SurveyTask], workers: Workers, flatness: bool, show: bool) -> Scales | None:
@@ -129,8 +134,8 @@ def _read_points(task: SurveyTask, square: Square) -> tuple[Array, Array]:
         cloud = cloud.merged(number_voxels(cloud.points, task.thin_m, cloud.label))
         own = np.flatnonzero(square.contains(cloud.points))
         return cloud.points, own[:: max(1, round(1 / task.share))]
-    mixed = (part.rows["sweep"].astype(np.uint32) * np.uint32(0x9E3779B1)) ^ (
-        part.rows["row"].astype(np.uint32) * np.uint32(0x85EBCA77)
+    mixed = (part.rows["sweep"].astype(np.uint32) * np.uint32(_HASH_FIRST)) ^ (
+        part.rows["row"].astype(np.uint32) * np.uint32(_HASH_SECOND)
     )
-    mixed = (mixed ^ (mixed >> np.uint32(15))) * np.uint32(0x2C1B3C6D)
+    mixed = (mixed ^ (mixed >> np.uint32(_HASH_SHIFT))) * np.uint32(_HASH_MIX)
     return cloud.points, np.flatnonzero(part.own & (mixed < task.share * 2.0**32))

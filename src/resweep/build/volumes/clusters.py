@@ -13,6 +13,7 @@ from resweep.voxels import cell_keys, find_cells, number_keys, touching_cells
 
 _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 _MARDIA = 15.0, 120.0  # mean and n times variance of the kurtosis of a 3D Gaussian (Mardia 1970)
+_LENGTH_SIGMAS = 4  # of an ellipsoid, from end to end: two to either side of its mean
 _LLOYD_ROUNDS = 8  # of splitting in two; chosen by hand
 
 
@@ -104,7 +105,7 @@ def bottom_up(
         space = _volume(covariance, noise_m)
         together = _volume(merged[1], noise_m)
         ratio = space[edges].sum(axis=1) / together
-        longest = 4 * np.sqrt(portable.eigh3(merged[1])[0][:, 2])
+        longest = _LENGTH_SIGMAS * np.sqrt(portable.eigh3(merged[1])[0][:, 2])
         ratio[(ratio < density_ratio) | (longest > size_max_m)] = 0
         chosen = _choose_mutual(edges, ratio, len(parent))
         if not chosen.any():

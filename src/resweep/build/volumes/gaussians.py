@@ -10,11 +10,12 @@ from resweep import portable
 from resweep.build.settings.volumes import VolumeSettings
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
+from resweep.voxels import UNIFORM_VARIANCE_DIVISOR
 from resweep.worlds.layers.volumes import packed, symmetric
 
-_BLOCK = 1 << 17  # volumes whose neighbours are looked for at once
+_BLOCK = 1 << 17  # volumes whose neighbours are looked for at once: bounds memory
 _POINTS = 1 << 22  # points that are summed at once
-MAX_REACH_M = 1.5  # of the points that make a volume, however far it is
+MAX_REACH_M = 1.5  # of the points that make a volume, however far it is; chosen by hand
 _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
@@ -36,14 +37,14 @@ def fit_gaussians(points: Array, cluster: Array, config: VolumeSettings) -> Fitt
     """
     count = np.bincount(cluster)
     mean = _cluster_means(points, cluster, count)
-    sums = np.zeros((len(count), 6))
+    sums = np.zeros((len(count), len(_PAIRS)))
     for begin in range(0, len(points), _POINTS):  # in blocks, as all points in double precision would take much memory
         own = cluster[begin : begin + _POINTS]
         off = points[begin : begin + _POINTS] - mean[own]
         for column, (i, j) in enumerate(_PAIRS):
             sums[:, column] += np.bincount(own, off[:, i] * off[:, j], len(count))
     missing = np.maximum(config.min_points - count, 0)
-    ball = config.voxel_m**2 / 12 * np.array([1.0, 0, 0, 1, 0, 1])
+    ball = config.voxel_m**2 / UNIFORM_VARIANCE_DIVISOR * np.array([1.0, 0, 0, 1, 0, 1])
     covariance = (sums + missing[:, None] * ball) / (count + missing)[:, None]
     return FittedGaussians(mean, widen(symmetric(covariance), config.noise_m), count)
 

@@ -18,10 +18,13 @@ from resweep.simulate.retrace import Retracer
 from resweep.worlds import Layer, World
 from resweep.worlds.layers.volumes import Volumes
 
+# Chosen by hand where a line names no source.
 _WITHIN = 0.999  # of half a chord: an end that was put on the isosurface is still within it
-_SAME_POINT_M = 1e-3
+_SAME_POINT_M = 1e-3  # an end of a beam and the point of the map that it is: they differ by rounding
 _MIN_HIT = 5  # simulated beams below which a volume's share of stops says nothing
 _STEP = 3.0  # most that a round changes the rate of stops by
+_JEFFREYS_STOPPED, _JEFFREYS_BEAMS = 0.5, 1  # Jeffreys' prior of a share: half of one more beam
+_MIN_PASSED, _MIN_STOPPED = 1e-6, 1e-4  # shares at least, so that rates of stops are neither infinite nor 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +141,8 @@ def match_permeability(
             counter.add(beams)
         shown = counter.counts
         hit = shown.passed + shown.stopped
-        factor = np.clip(wanted / _stop_rate((shown.stopped + 0.5) / (hit + 1)), 1 / _STEP, _STEP)
+        share = (shown.stopped + _JEFFREYS_STOPPED) / (hit + _JEFFREYS_BEAMS)
+        factor = np.clip(wanted / _stop_rate(share), 1 / _STEP, _STEP)
         rate = _stop_rate(1.0 - volumes.permeability.astype(np.float64)) * np.where(hit >= _MIN_HIT, factor, 1.0)
         volumes = volumes.with_(permeability=portable.exp(-rate).astype(np.float32))
     return volumes
@@ -146,7 +150,7 @@ def match_permeability(
 
 def _stop_rate(stopped: Array) -> Array:
     """-ln of the share that passes, kept from 0 and infinity."""
-    return np.asarray(-portable.log(np.clip(1.0 - stopped, 1e-6, 1 - 1e-4)))
+    return np.asarray(-portable.log(np.clip(1.0 - stopped, _MIN_PASSED, 1 - _MIN_STOPPED)))
 
 
 def _simulate_beams(map: Map, tracer: Retracer, empty_range_m: float) -> Iterator[Beams]:

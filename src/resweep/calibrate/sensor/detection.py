@@ -13,12 +13,14 @@ from resweep.log import Log
 from resweep.pose import Array
 
 NAME = "receiver.detection"
+# Chosen by hand where a line names no source.
 _CELLS = 24  # of signals, with as many beams each; chosen by hand
 _MIN_TRIALS = 200  # of a cell
 _MIN_LOST = 50  # beams without return, for a curve to show
 _SHARED = 2.0  # neighbours share the error of their signal
 _BEYOND_M = 0.3  # from the nearest return: nearer beams may be lost for being near
 _MIN_RISE = 0.005  # of a curve, else it says nothing of signals
+_SURE_SIGMAS = 3  # standard errors by which it must rise
 _BLIND, _EXPECTED = 0.8, 0.5  # share lost of a blind sector at least, and of returns that its signals have elsewhere
 _MIN_OF_SECTOR = 5  # beams that show it
 _SAME = 0.004  # rows of a curve that differ less are one
@@ -52,7 +54,7 @@ def fit_detection(expected: Expected, log: Log, falls: bool, reference_m: float)
         return Quantity(
             NAME, "", note=f"only {count} of {len(trials)} beams to flat surfaces were lost: no curve shows"
         )
-    if not (chance[-1] - chance > np.maximum(_MIN_RISE, 3 * np.hypot(sigma, sigma[-1]))).any():
+    if not (chance[-1] - chance > np.maximum(_MIN_RISE, _SURE_SIGMAS * np.hypot(sigma, sigma[-1]))).any():
         why = (
             f"{100 * count / len(trials):.1f} % of {len(trials)} beams to flat surfaces were lost, whatever the signal"
         )

@@ -35,11 +35,16 @@ from resweep.sensors import Detection, Lasers, Sensor
 from resweep.sensors.infer.spec_fit import SpecFit, fit_log
 from resweep.sweep import Sweep
 
+# Chosen by hand where a line names no source.
 _SWEEPS = 10  # that take part, in a row
 _POINTS, _SAMPLES, _ITERATIONS = 30_000, 40_000, 5  # of the calibration
 _SHARED_TILT_RAD, _SHARED_RANGE_M = 0.0005, 0.0005  # expected of all lasers together; chosen by hand
 _NO_SLOPE = 1e-7  # a laser's bias is one figure, whatever the range
 _DIGITS = 5  # of what is written
+_METRE_DIGITS = 3  # of ranges that are read off edges, which are centimetres wide
+_SIGNAL_DIGITS, _CHANCE_DIGITS = 6, 4  # of the rows of a curve
+_REFERENCE_M = 10.0  # as `Detection.reference_m`
+_STILL_M = 0.1  # sweeps whose positions differ less stand still
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +78,7 @@ class Character:
             if self[name].known:
                 changes[f"receiver.{name}"] = round(self[name].value, _DIGITS)
         if self[RANGE_MIN].known:
-            changes["range_min_m"] = max(0.0, round(self[RANGE_MIN].value, 3))
+            changes["range_min_m"] = max(0.0, round(self[RANGE_MIN].value, _METRE_DIGITS))
         curve, bias, gain = self[DETECTION], self[BIAS], self[GAIN]
         if curve.known:
             changes["receiver.detection"] = _make_curve(curve, _find_reference(sensor))
@@ -88,7 +93,7 @@ class Character:
             if sensor.receiver.max_returns != returns:
                 changes |= {"receiver.mode": "multiple", "receiver.max_returns": int(returns)}
             if self[SEPARATION].known:
-                changes["receiver.return_separation_m"] = round(self[SEPARATION].value, 3)
+                changes["receiver.return_separation_m"] = round(self[SEPARATION].value, _METRE_DIGITS)
         if not changes:
             return sensor
         fitted = ", ".join(sorted(changes))
@@ -170,7 +175,7 @@ def _choose(log: Log, sweeps: int) -> tuple[Log, str]:
     first = max(0, min(middle - sweeps // 2, len(log) - sweeps))
     part = log[first : first + sweeps]
     moved = float(portable.norm(np.ptp(part.poses[:, :3, 3], axis=0)))
-    where = "standing still: biases along a beam look like places" if moved < 0.1 else f"over {moved:.1f} m"
+    where = "standing still: biases along a beam look like places" if moved < _STILL_M else f"over {moved:.1f} m"
     return part, f"{len(part)} sweeps, {where}"
 
 
@@ -197,12 +202,12 @@ def _keep(labels: LabelSet) -> Any:
 
 
 def _find_reference(sensor: Sensor) -> float:
-    return 10.0 if sensor.receiver.detection is None else sensor.receiver.detection.reference_m
+    return _REFERENCE_M if sensor.receiver.detection is None else sensor.receiver.detection.reference_m
 
 
 def _make_curve(curve: Quantity, reference_m: float) -> Detection:
     assert curve.at is not None
-    signal, chance = np.round(curve.at, 6), np.round(curve.value, 4)
+    signal, chance = np.round(curve.at, _SIGNAL_DIGITS), np.round(curve.value, _CHANCE_DIGITS)
     rows = np.flatnonzero(np.diff(signal, prepend=-1.0) > 0)
     signal, chance = signal[rows], chance[rows]
     if signal[0] > 0:  # what sends no light back is not detected

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from resweep import portable
+from resweep.calibrate.local_planes import SHARED_ERRORS
 from resweep.calibrate.sensor.quantity import Quantity, robust_sigma
 from resweep.calibrate.sensor.range_noise import GATE_M
 from resweep.calibrate.sensor.surfaces import Expected
@@ -16,13 +17,16 @@ from resweep.calibration import BLIND_BINS, Calibration
 from resweep.pose import Array
 from resweep.registration import huber_weight
 
+# Chosen by hand where a line names no source.
 _MIN_RETURNS = 100  # of a laser
-_SHARED = 2.0  # neighbours share the errors of the surface they are compared with, at least so far
 _SECTORS = 24  # of azimuth: beams of one share errors of the map, in all sweeps
 _HEAD_ON = 0.5  # cosine, above which errors of elevation hardly look like errors of range
 _MAX_BIAS_SIGMA_M, _MAX_GAIN_SIGMA = 0.02, 0.2  # beyond which a laser counts as unknown
 _GAIN_PRIOR = 0.5  # how far gains may differ, as logarithms
 _MAX_RATIO = 4.0  # of intensity over what is expected: more is another surface
+_MIN_SHADES = 3  # different intensities of a log that has any: 0 and 1 alone are none
+_HUBER_SIGMAS = 2.0  # from which on values count less
+_DIGITS = 4  # of a bias, metres, and of a gain
 BIAS, GAIN = "lasers.range_bias_m", "lasers.intensity_gain"
 
 
@@ -47,7 +51,7 @@ def fit_bias(expected: Expected, calibration: Calibration) -> Quantity:
         f"{np.count_nonzero(known)} of {count} rings, from their median: what all rings share cannot be separated from "
         "the map; rings that are unknown have 0"
     )
-    return Quantity(BIAS, "m", np.round(bias, 4), np.where(known, sigma, np.inf), note, np.arange(count))
+    return Quantity(BIAS, "m", np.round(bias, _DIGITS), np.where(known, sigma, np.inf), note, np.arange(count))
 
 
 def fit_gain(expected: Expected, calibration: Calibration) -> Quantity:
@@ -55,7 +59,7 @@ def fit_gain(expected: Expected, calibration: Calibration) -> Quantity:
     count = len(calibration.range_m)
     if count < 2:
         return Quantity(GAIN, "", note="lasers cannot be distinguished: the log has no rings")
-    if len(np.unique(expected.intensity)) < 3:
+    if len(np.unique(expected.intensity)) < _MIN_SHADES:
         return Quantity(GAIN, "", note="the log has no intensities")
     # Head-on, how intensity falls with incidence hardly matters: real surfaces do not follow the cosine.
     chosen = (np.abs(expected.error_m) < GATE_M) & (expected.cosine > _HEAD_ON)
@@ -70,7 +74,7 @@ def fit_gain(expected: Expected, calibration: Calibration) -> Quantity:
     gain = portable.exp(rest) * (np.ones(count) if calibration.gain is None else calibration.gain)
     gain = np.where(known, gain / np.median(gain[known]), 1.0)
     note = f"{np.count_nonzero(known)} of {count} rings, from their median; rings that are unknown have 1"
-    return Quantity(GAIN, "", np.round(gain, 4), np.where(known, sigma * gain, np.inf), note, np.arange(count))
+    return Quantity(GAIN, "", np.round(gain, _DIGITS), np.where(known, sigma * gain, np.inf), note, np.arange(count))
 
 
 def _solve(values: Array, beams: Expected, prior: Array) -> tuple[Array, Array]:
@@ -82,10 +86,10 @@ def _solve(values: Array, beams: Expected, prior: Array) -> tuple[Array, Array]:
     number = np.bincount(beams.ring.astype(np.int64), minlength=count)
     seen = number >= _MIN_RETURNS
     centred = values - (np.median(values) if len(values) else 0.0)
-    weight = huber_weight(centred, max(2.0 * robust_sigma(values), 1e-6))
+    weight = huber_weight(centred, max(_HUBER_SIGMAS * robust_sigma(values), 1e-6))
     matrices, slopes = _gather(centred, weight, beams, count)
     matrix, slope = matrices.sum(axis=0), slopes.sum(axis=0)
-    spread = _SHARED * float(np.sqrt((weight * centred**2).sum() / max(float(weight.sum()), 1.0)))
+    spread = SHARED_ERRORS * float(np.sqrt((weight * centred**2).sum() / max(float(weight.sum()), 1.0)))
     variance = max(spread, 1e-9) ** 2
     covariance = portable.solve(matrix / variance + np.diag(1.0 / prior**2), np.eye(count))
     found = portable.matmul(covariance, slope / variance)

@@ -10,6 +10,8 @@ import numpy as np
 
 from resweep.pose import Array
 
+_MAD_TO_SIGMA = 1.4826  # 1 / Φ⁻¹(3/4): standard deviations of a Gaussian in its median absolute deviation
+
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
@@ -65,4 +67,4 @@ def _to_plain(value: Any) -> Any:
 
 def robust_sigma(values: Array) -> float:
     """Standard deviation of (n,) values from the median of their distances to their median."""
-    return float(1.4826 * np.median(np.abs(values - np.median(values)))) if len(values) else 0.0
+    return float(_MAD_TO_SIGMA * np.median(np.abs(values - np.median(values)))) if len(values) else 0.0

@@ -6,21 +6,27 @@ import numpy as np
 from scipy.optimize import nnls
 
 from resweep import portable
+from resweep.calibrate.local_planes import SHARED_ERRORS
 from resweep.calibrate.sensor.quantity import Quantity, robust_sigma
 from resweep.calibrate.sensor.surfaces import Expected, K
 from resweep.pose import Array
+from resweep.voxels import UNIFORM_VARIANCE_DIVISOR
 
+# Chosen by hand where a line names no source.
 GATE_M = 0.5  # beams that measured farther from the surface hit something else
+# Cells of range and of incidence; the last tangent is that of 77°.
 _RANGES_M = (0.0, 3.0, 6.0, 10.0, 15.0, 22.0, 32.0, 45.0, 65.0, 100.0, 200.0)
 _TANGENTS = (0.0, 0.2, 0.4, 0.7, 1.0, 1.5, 2.2, 3.2, 4.5)
 _MIN_RETURNS = 60  # of a cell of ranges and incidences
 _MIN_CELLS = 3  # for a line through them and an error of it
 _MIN_OF_RING = 15  # returns, for its median; chosen by hand
-_ERROR = 1.17  # standard error of a robust sigma, times σ/√n
-_SHARED = 2.0  # residuals near each other share the errors of their planes
+_ERROR = 1.17  # standard error of a robust sigma, times σ/√n: 1 / √(2 · 0.37), as its efficiency is 37 %
+_MIN_VARIANCE_M2 = 1e-8  # of a cell: a sigma of 0.1 mm
+_MIN_SIGMA_M = 1e-3  # that the error of a cell is reckoned with
 _MIN_SPAN = 2.0  # farthest over nearest mean range, for a slope over range to show
 _MIN_STEEPNESS = 0.8  # of tangents, for a slope over them to show
 _PLANE = np.sqrt(1.0 + 2.0 / K)  # planes of K returns have errors of their own
+_STRIDE = 100  # between the numbers of cells of one range and the next: more than there are tangents
 NAMES = ("range_noise_sigma_m", "range_noise_per_m", "range_noise_per_tan_m")
 
 
@@ -61,14 +67,14 @@ def _gather(expected: Expected, quantum_m: float) -> Array:
     near = expected[np.abs(expected.error_m) < GATE_M]
     of_range, of_tangent = np.digitize(near.range_m, _RANGES_M), np.digitize(near.tangent, _TANGENTS)
     rows = []
-    for cell in np.unique(of_range * 100 + of_tangent):
-        chosen = near[(of_range == cell // 100) & (of_tangent == cell % 100)]
-        if len(chosen) < _MIN_RETURNS or cell % 100 == len(_TANGENTS):  # beyond the last: grazing
+    for cell in np.unique(of_range * _STRIDE + of_tangent):
+        chosen = near[(of_range == cell // _STRIDE) & (of_tangent == cell % _STRIDE)]
+        if len(chosen) < _MIN_RETURNS or cell % _STRIDE == len(_TANGENTS):  # beyond the last: grazing
             continue
         # Of each ring by itself: lasers that differ, and what a calibration leaves of it, are no noise.
-        spread2 = (robust_sigma(_centre(chosen)) / _PLANE) ** 2 - quantum_m**2 / 12.0
-        sigma = float(np.sqrt(max(spread2, 1e-8)))
-        error = _SHARED * _ERROR * max(sigma, 1e-3) / np.sqrt(len(chosen))
+        spread2 = (robust_sigma(_centre(chosen)) / _PLANE) ** 2 - quantum_m**2 / UNIFORM_VARIANCE_DIVISOR
+        sigma = float(np.sqrt(max(spread2, _MIN_VARIANCE_M2)))
+        error = SHARED_ERRORS * _ERROR * max(sigma, _MIN_SIGMA_M) / np.sqrt(len(chosen))
         rows.append((chosen.range_m.mean(), chosen.tangent.mean(), sigma, error))
     return np.array(rows).reshape(-1, 4)
 

@@ -21,6 +21,7 @@ from resweep.voxels import first_in_voxels
 from resweep.worlds.layers.splats import Splats
 from resweep.worlds.native import build_scene
 
+# Chosen by hand where a line names no source.
 VOXEL_M = 0.08  # of which one return takes part in planes: nearer ones would fit the noise
 K = 32  # returns of a plane
 _AROUND = 8  # of them, spread over it, that say how bright it is and who saw it

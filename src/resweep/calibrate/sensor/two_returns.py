@@ -11,9 +11,13 @@ from resweep.calibrate.sensor.quantity import Quantity
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
+# Chosen by hand where a line names no source.
 _WINDOW_M, _CELLS = 0.4, 20  # after the smallest value, in which an edge is looked for
 _MIN_IN_CELL = 8  # returns, for a cell to count; chosen by hand
 _SHARP_CELLS = 4  # in which counts must rise from a tenth to half of what follows
+_STRAY = 3.0  # values before an edge that are none
+_EDGE_SHARE, _RISE_SHARE = 0.5, 0.1  # of what follows: where an edge is, and where it begins
+_MAX_PER_BEAM = 4  # rows of one laser and time: with more, times say nothing
 _MIN_RINGS = 3  # that must share an edge of ranges: ground gives each ring one of its own
 RANGE_MIN, SEPARATION, SHARE = "range_min_m", "receiver.return_separation_m", "second_return_share"
 
@@ -73,7 +77,7 @@ def pair_returns(sweep: Sweep) -> Sweep:
         return sweep
     key = np.stack([sweep.beam_time, sweep.beam_ring], axis=1)
     _, first, number = np.unique(key, axis=0, return_index=True, return_inverse=True)
-    if len(first) == sweep.n_beams or len(first) < sweep.n_beams / 4:
+    if len(first) == sweep.n_beams or len(first) < sweep.n_beams / _MAX_PER_BEAM:
         return sweep
     beam = first[number.reshape(-1)][sweep.beam]
     order = np.argsort(beam, kind="stable")
@@ -81,7 +85,8 @@ def pair_returns(sweep: Sweep) -> Sweep:
     index: Array = np.zeros(len(beam), np.int64)
     index[order] = np.arange(len(beam)) - np.repeat(begin, np.diff(np.append(begin, len(beam))))
     rows = np.lexsort((index, beam))
-    return replace(sweep, beam=beam.astype(np.int32), return_index=np.minimum(index, 255).astype(np.uint8)).select(rows)
+    index = np.minimum(index, np.iinfo(np.uint8).max)
+    return replace(sweep, beam=beam.astype(np.int32), return_index=index.astype(np.uint8)).select(rows)
 
 
 def find_edge(values: Array) -> tuple[float, float] | None:
@@ -91,15 +96,15 @@ def find_edge(values: Array) -> tuple[float, float] | None:
     """
     if len(values) < _MIN_IN_CELL * _CELLS // 2:
         return None
-    low = float(np.quantile(values, min(3.0 / len(values), 1.0)))  # a stray value is no edge
+    low = float(np.quantile(values, min(_STRAY / len(values), 1.0)))
     width = _WINDOW_M / _CELLS
     count, bounds = np.histogram(values, bins=_CELLS, range=(low - 2 * width, low - 2 * width + _WINDOW_M))
     level = float(np.median(count[_CELLS // 2 :]))
     if level < _MIN_IN_CELL:
         return None
-    half, tenth = int(np.argmax(count >= 0.5 * level)), int(np.argmax(count >= 0.1 * level))
+    half, tenth = int(np.argmax(count >= _EDGE_SHARE * level)), int(np.argmax(count >= _RISE_SHARE * level))
     if half - tenth > _SHARP_CELLS:
         return None
     before = float(count[half - 1]) if half else 0.0
-    share = (0.5 * level - before) / max(float(count[half]) - before, 1.0)
+    share = (_EDGE_SHARE * level - before) / max(float(count[half]) - before, 1.0)
     return float(bounds[half] + width * (np.clip(share, 0.0, 1.0) - 0.5)), width / 2.0

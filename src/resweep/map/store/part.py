@@ -22,6 +22,7 @@ from resweep.pose import Array
 from resweep.worlds.observed import ObservedSpace
 
 STILL, PERMEABLE = 1, 2  # flags of a point
+_SLACK_CELLS, _SLACK_SHARE = 1e-6, 1e-9  # room for rounding, in sides of a cell and as a share of coordinates
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +154,7 @@ def _number_rows(rows: Rows) -> Array:
 def _lies_within(cell: tuple[int, int], cell_m: float, square: Square, margin_m: float) -> bool:
     """Whether all of a cell lies within ``margin_m`` of a square, to the rounding of its points."""
     low, high = np.array(cell) * cell_m, (np.array(cell) + 1) * cell_m
-    slack = 1e-6 * cell_m + 1e-9 * np.abs(high).max()
+    slack = _SLACK_CELLS * cell_m + _SLACK_SHARE * np.abs(high).max()
     return bool((low >= square.low - margin_m + slack).all() and (high <= square.high + margin_m - slack).all())
 
 

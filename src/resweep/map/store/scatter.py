@@ -24,9 +24,10 @@ from resweep.pose import Array
 from resweep.sweep import Sweep
 from resweep.worlds.observed import ObservedSpace
 
-BEAM_MARGIN_M = 2.0  # beams that come so near to a tile are stored with it: its primitives reach beyond it
-_BATCH_BEAMS = 1_000_000
-_MAX_SWEEPS = 64  # of a batch
+# Beams that come so near to a tile are stored with it, as its primitives reach beyond it. Chosen by hand.
+BEAM_MARGIN_M = 2.0
+_BATCH_BEAMS = 1_000_000  # of a batch, about: bounds memory
+_MAX_SWEEPS = 64  # of a batch; chosen by hand
 _OBSERVED = ".observed"  # files with the space that the beams of a batch crossed
 
 

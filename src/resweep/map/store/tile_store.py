@@ -23,9 +23,10 @@ from resweep.files import atomic_file
 from resweep.pose import Array
 from resweep.voxels import number_keys
 
-VERSION = 2
+VERSION = 2  # of the files of a store: others are not read
 _MAGIC = b"resweep-tiles\n"
 _INDEX = np.dtype([("x", "<i8"), ("y", "<i8"), ("rows", "<i8"), ("offset", "<i8"), ("size", "<i8")])
+_ROW = 1 << 31  # numbers of squares in a row of them: more than there are
 _PACKERS = 2  # threads that compress
 _PACKING = Blosc(cname="lz4", clevel=5, shuffle=Blosc.SHUFFLE)  # three times as fast as zstd
 
@@ -128,7 +129,7 @@ def _split(rows: Rows, square: Array, chosen: Array | None) -> Iterator[tuple[in
     low = square.min(axis=0)
     width = int(square[:, 1].max() - low[1]) + 1
     key = (square[:, 0] - low[0]) * width + square[:, 1] - low[1]
-    if key.max() < 1 << 16:
+    if key.max() <= np.iinfo(np.uint16).max:
         key = key.astype(np.uint16)  # which are sorted by their digits, in one pass
     order = np.argsort(key, kind="stable")
     begins = np.flatnonzero(np.diff(key[order], prepend=key[order[:1]] ^ 1))
@@ -211,7 +212,7 @@ class TileStore:
         if len(joined) == 0:
             return {}
         square = np.stack([joined["x"], joined["y"]], axis=1)
-        key = number_keys((square[:, 0] - square[:, 0].min()) * (1 << 31) + square[:, 1] - square[:, 1].min())
+        key = number_keys((square[:, 0] - square[:, 0].min()) * _ROW + square[:, 1] - square[:, 1].min())
         first = np.unique(key, return_index=True)[1]
         total = np.bincount(key, joined["rows"]).astype(np.int64)
         return {(int(x), int(y)): int(rows) for (x, y), rows in zip(square[first], total, strict=True)}

@@ -12,12 +12,16 @@ from resweep.io.files.las_crs import check_metres, explain_reprojection
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.prepare.clouds.cloud_survey import Survey
+from resweep.voxels import UNIFORM_VARIANCE_DIVISOR
 
+# Chosen by hand where a line names no source.
 MIN_POINTS = 100  # of a cloud that a surface shows in
 _FLAT = 1e-3  # the second extent of points on one line, as a share of the first
 _MIN_M = 1e-3  # of an extent that coordinates resolve
-_DEGREES = (180.0, 90.0)
+_DEGREES = (180.0, 90.0)  # largest longitude and latitude
+_TAIL_SHARE = 0.01  # of the points, left out on each side of an extent
 _DEGREES_WIDE = 1.0  # extent of a cloud in degrees that is not yet a country
+_FAR_FROM_ZERO = 50.0  # largest coordinate over extent: longitudes and latitudes of one place share their first digits
 _STEEP = 20.0  # height of a cloud over its width, from which on the width is no length
 
 
@@ -65,16 +69,16 @@ def _find_extents(points: Array) -> Array:
     off = points - points.mean(axis=0)
     covariance = np.einsum("ni,nj->ij", off, off) / len(points)
     values, _ = portable.eigh3(covariance)
-    return np.asarray(np.sqrt(12.0 * np.maximum(values[::-1], 0.0)))
+    return np.asarray(np.sqrt(UNIFORM_VARIANCE_DIVISOR * np.maximum(values[::-1], 0.0)))
 
 
 def _check_degrees(survey: Survey, where: str) -> None:
     """Raise for longitudes and latitudes: much higher than wide, by numbers that are angles."""
     points = survey.points
-    (wide, deep, high) = np.quantile(points, 0.99, axis=0) - np.quantile(points, 0.01, axis=0)
+    (wide, deep, high) = np.quantile(points, 1.0 - _TAIL_SHARE, axis=0) - np.quantile(points, _TAIL_SHARE, axis=0)
     angles = all(float(np.abs(points[:, axis]).max()) <= most for axis, most in enumerate(_DEGREES))
     flat = max(wide, deep)
-    decimals = flat < _DEGREES_WIDE and float(np.abs(points[:, :2]).max()) > flat * 50
+    decimals = flat < _DEGREES_WIDE and float(np.abs(points[:, :2]).max()) > flat * _FAR_FROM_ZERO
     if angles and decimals and high > _STEEP * flat:
         raise ResweepError(
             f"{where}: x and y span {flat:.2g} and z {high:.3g}, as longitude and latitude in degrees with heights in "

@@ -16,13 +16,17 @@ from resweep import portable
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
+# Chosen by hand but for the first.
 _BIN_S = 0.5  # within which a sensor is taken to stand still, as in Roussel 2020
 _MIN_M = 0.5  # between the first and the last return of a pulse that gives a line
 _MIN = 10  # lines that give a position
 _ROUNDS = 6  # of reweighting
-_MAX_OFF_RAD = np.deg2rad(3.0)  # by which half of the lines may miss the position
+_MAX_OFF_RAD = np.deg2rad(3.0)  # by which a line may miss the position
+_MIN_NEAR_SHARE = 0.5  # of the lines, which must miss it by less
 _MAX_UNSURE = 0.2  # standard deviation of a position, as a share of its distance
-_MAX_LINES = 500_000
+_MAX_LINES = 500_000  # an even selection of more: bounds memory
+_LOOKED_AT = 1000  # returns whose times show whether pulses have times of their own
+_CAUCHY_WIDTH = 3.0  # of the robust weights, in median misses
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +58,7 @@ def read_lines(sweep: Sweep, points: Array) -> Lines:
     total = read_return_counts(sweep)
     source = read_sources(sweep)
     rows = np.flatnonzero(total >= 2)
-    if len(np.unique(sweep.time[rows[:1000]])) < 2:  # no times, or one for all
+    if len(np.unique(sweep.time[rows[:_LOOKED_AT]])) < 2:  # no times, or one for all
         rows = rows[:0]
     rows = rows[np.lexsort((sweep.return_index[rows], sweep.time[rows], source[rows]))]
     time, origin = sweep.time[rows], source[rows]
@@ -137,7 +141,7 @@ def _intersect(lines: Lines, number: Array, count: int) -> tuple[Array, Array]:
         distance, angle = _measure(across, point, place[number])
         noise = np.maximum(np.median(angle * lines.length_m), 1e-9)
         error = distance * noise / lines.length_m  # metres by which a line misses
-        weight = 1.0 / (error**2 * (1.0 + (angle * lines.length_m / (3.0 * noise)) ** 2))
+        weight = 1.0 / (error**2 * (1.0 + (angle * lines.length_m / (_CAUCHY_WIDTH * noise)) ** 2))
     place, covariance = _solve(across, point, weight, number, count)
     distance, angle = _measure(across, point, place[number])
     ahead = np.einsum("ni,ni->n", place[number] - point, lines.up) > 0
@@ -145,7 +149,7 @@ def _intersect(lines: Lines, number: Array, count: int) -> tuple[Array, Array]:
     mean_m = np.bincount(number, distance, count) / np.maximum(lines_of, 1)
     near = np.bincount(number, (angle < _MAX_OFF_RAD) & ahead, count) / np.maximum(lines_of, 1)
     unsure = np.sqrt(np.maximum(np.trace(covariance, axis1=1, axis2=2), 0.0))
-    good = (lines_of >= _MIN) & (near >= 0.5) & (unsure < _MAX_UNSURE * mean_m)
+    good = (lines_of >= _MIN) & (near >= _MIN_NEAR_SHARE) & (unsure < _MAX_UNSURE * mean_m)
     return place + middle, np.asarray(good & np.isfinite(place).all(axis=1))
 
 

@@ -19,6 +19,7 @@ from resweep.voxels import find_cells, voxel_means
 
 SURVEYING = "looking at the cloud"
 
+# Chosen by hand where a line names no source.
 _MAX_POINTS = 1_500_000  # looked at, of all sweeps together
 _MIN_POINTS = 20_000  # of each sweep, at most
 _ASKED = 20_000  # points whose neighbours say how dense a cloud is
@@ -27,10 +28,13 @@ _TAIL = 0.005  # share of points beyond each side of the box that a cloud fills
 _WIDER, _WIDER_M = 3.0, 50.0  # how far around that box a point is an outlier
 _MAX_OUTLIERS = 0.001  # share of points: more of them are a part of the cloud
 _COLUMN_M = 5.0  # of the columns in which heights of first and last returns are compared
-_MIN_COLUMNS = 10
-_HIGHER_M = 0.2
+_MIN_COLUMNS = 10  # that have first and last returns; fewer say nothing
+_HIGHER_M = 0.2  # by which first returns of a column lie above the last ones
+_MIN_FALLING_SHARE = 0.8  # of the columns, where pulses came from above
+_BRIGHT_SHARE = 0.99  # of the intensities, below the one that is bright
 _THINNINGS = (2.0, 4.0, 8.0, 16.0)  # sides of cells that are tried, in spacings
-_MAX_THIN_M = 0.15
+_MAX_THIN_M = 0.15  # largest cell that is tried
+_MIN_FILLED = 10  # neighbourhoods that joined points must fill, or larger cells are not tried
 _NEIGHBOURHOOD = 40  # points: K of C
 _DESCRIBED = 4_000  # neighbourhoods that are looked at
 _FEWER_LINES = 0.1  # share of the neighbourhoods that thinning must turn from lines into surfaces
@@ -133,10 +137,10 @@ def survey_cloud(log: Log, progress: bool = False) -> Survey:
         found.duplicates,
         spacing,
         thin_m,
-        float(np.quantile(bright, 0.99)) if len(bright) else 0.0,
+        float(np.quantile(bright, _BRIGHT_SHARE)) if len(bright) else 0.0,
         ColourScale.find(colour),
         Lines.join(found.lines),
-        None if found.columns < _MIN_COLUMNS else found.falling >= 0.8 * found.columns,
+        None if found.columns < _MIN_COLUMNS else found.falling >= _MIN_FALLING_SHARE * found.columns,
     )
 
 
@@ -159,7 +163,7 @@ def find_thinning(points: Array, spacing_m: float) -> float:
     shares = []
     for side in sides:
         joined = points if side == 0.0 else voxel_means(points, side)
-        if len(joined) < 10 * _NEIGHBOURHOOD:
+        if len(joined) < _MIN_FILLED * _NEIGHBOURHOOD:
             break
         shares.append(_share_linear(joined))
     if not shares or min(shares) > shares[0] - _FEWER_LINES:

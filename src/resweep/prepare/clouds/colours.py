@@ -22,7 +22,7 @@ _NAMES = (
     ("scalar_r", "scalar_g", "scalar_b"),
 )
 _PACKED = ("rgb", "rgba")  # of PCD: the bits of a float or of an integer, 0xRRGGBB
-_MAX = 65535.0
+_MAX_8_BIT, _MAX_16_BIT = 255.0, 65535.0  # white of the formats; LAS has 16 bits
 
 
 def read_colours(extra: Mapping[str, Array]) -> Array | None:
@@ -51,21 +51,21 @@ class ColourScale:
 
         LAS counts to 65535, but many programs write 8 bits as they are.
         """
-        good = np.isfinite(values) & (values >= 0.0) & (values <= _MAX)
+        good = np.isfinite(values) & (values >= 0.0) & (values <= _MAX_16_BIT)
         highest = float(values[good].max(initial=0.0))
         if highest == 0.0:
             return None
         whole = bool((values[good] == np.floor(values[good])).all())
-        full = 1.0 if highest <= 1.0 and not whole else 255.0 if highest <= 255.0 else _MAX
+        full = 1.0 if highest <= 1.0 and not whole else _MAX_8_BIT if highest <= _MAX_8_BIT else _MAX_16_BIT
         return cls(full, int((~good).any(axis=1).sum()))
 
     def to_bytes(self, values: Array) -> Array:
         """Colours (n, 3) uint8; what lies outside the scale is clipped, what is no number is black."""
-        scaled = np.nan_to_num(values, nan=0.0, posinf=self.full, neginf=0.0) * (255.0 / self.full)
-        return np.asarray(np.clip(np.rint(scaled), 0.0, 255.0).astype(np.uint8))
+        scaled = np.nan_to_num(values, nan=0.0, posinf=self.full, neginf=0.0) * (_MAX_8_BIT / self.full)
+        return np.asarray(np.clip(np.rint(scaled), 0.0, _MAX_8_BIT).astype(np.uint8))
 
 
 def find_luminance(colour: Array) -> Array:
     """Relative luminance (n,) float32, 0 to 1, of sRGB colours (n, 3) uint8."""
-    linear = linear_from_srgb(np.arange(256) / 255.0)[colour]
+    linear = linear_from_srgb(np.arange(256) / _MAX_8_BIT)[colour]
     return np.asarray(portable.matmul(linear, LUMINANCE), np.float32)

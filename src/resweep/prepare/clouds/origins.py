@@ -17,6 +17,7 @@ from resweep.prepare.clouds.config import CloudConfig
 from resweep.prepare.clouds.standpoints import Standpoints, find_standpoints
 from resweep.sweep import Sweep
 
+# Chosen by hand where a line names no source.
 _TRACKED = 0.9  # share of the points whose flight line has known positions
 _ABOVE_M = 1000.0  # height of a sensor that is only known to be above
 _FAR_M = 1e6  # a scanner farther from all points than this is a mistake

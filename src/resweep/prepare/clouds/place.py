@@ -18,8 +18,9 @@ from resweep.prepare.clouds.config import CloudConfig
 from resweep.prepare.clouds.origins import Origins, find_origins
 from resweep.sweep import Sweep
 
+# Chosen by hand.
 _DARK, _BRIGHT = 0.1, 1.5  # of the intensity that 99 of 100 lie below: outside, the scale is not that of reflectance
-_NO_INTENSITY = 0.5
+_NO_INTENSITY = 0.5  # reflectance of all points of a cloud without intensities: the middle of the scale
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,19 +19,27 @@ from resweep.voxels import find_cells
 from resweep.worlds import World
 from resweep.worlds.layers.splats import Splats
 
-_MAX_DISCS = 120_000
+# Chosen by hand where a line names no source.
+_MAX_DISCS = 120_000  # of the cover: bounds the time of tracing
+_MIN_SIDE_SPACINGS = 2.0  # of the voxels that discs stand for, in spacings of the points
+_MAX_VOXELS = 2**20  # along the longest side of the cloud
+_MIN_SIDE_M = 1e-4  # of those voxels: points of a smaller cloud are one
+_COARSER = 1.5  # by which the voxels grow until few enough hold points
 _ASKED = 6_000  # points to which rays are traced while standpoints are chosen
 _PLACES = 250  # in the box of the cloud, about
-_NORMAL_K = 10
+_MAX_PLACES = 60  # along one axis of the box: a long cloud has no more
+_MIN_BOX_SIDES = 4.0  # extent of the box along each axis, in voxels: a flat cloud has a box too
+_NORMAL_K = 10  # nearest discs that give a normal
 _COVER = 1.5  # radius of the discs, in sides of the voxels that they stand for
 _BEFORE = 1.5  # how far before its point a ray may be stopped, in those sides
 _MIN_COSINE = 0.1  # below which a ray grazes the discs around its point
 _SEEN = 0.98  # of all that is visible at all: then no further standpoint is taken
 _MIN_GAIN = 0.005  # share of the points that a further standpoint must add
 _FAR = 4.0  # distance of standpoints around the cloud, in half diagonals of its box
-_VOTERS = 16
+_VOTERS = 16  # nearest discs whose standpoint a hidden one takes
 _TIE = 0.01  # what a point that is seen squarely counts, so that of equal places the better one is taken
 _CLEAR_M = 1.0  # around a scanner: what is closed and smaller than twice that was seen from outside
+_CLEAR_SIDES = 2.0  # around a scanner, in sides of the voxels: nearer it would stand among the discs
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +61,7 @@ def find_standpoints(points: Array, spacing_m: float, most: int, threads: int = 
     disc, side = _thin(points, spacing_m)
     near = Neighbours(disc)
     normal = near.pca(min(_NORMAL_K, len(disc)), np.inf, only=("normal", "count")).normal
-    flat = portable.norm(normal) > 0.5
+    flat = portable.norm(normal) > 0.5  # 1, or 0 where there is none
     scene = _cover(disc[flat], normal[flat], side)
     look = _Look(scene, disc, normal, side, threads)
     candidates = _list_places(disc, side, near)
@@ -71,13 +79,13 @@ def find_standpoints(points: Array, spacing_m: float, most: int, threads: int = 
 
 def _thin(points: Array, spacing_m: float) -> tuple[Array, float]:
     """The first point (m, 3) float32 of each voxel, few enough to be traced, and the voxels' side."""
-    side = max(2.0 * spacing_m, float(np.ptp(points, axis=0).max()) / 2**20, 1e-4)
+    side = max(_MIN_SIDE_SPACINGS * spacing_m, float(np.ptp(points, axis=0).max()) / _MAX_VOXELS, _MIN_SIDE_M)
     while True:
         cell = find_cells(points - points.min(axis=0), side)
         first = np.sort(np.unique(cell, axis=0, return_index=True)[1])
         if len(first) <= _MAX_DISCS:
             return np.ascontiguousarray(points[first], np.float32), side
-        side *= 1.5
+        side *= _COARSER
 
 
 def _cover(centre: Array, normal: Array, side: float) -> _core.Scene:
@@ -111,12 +119,12 @@ class _Look:
 def _list_places(points: Array, side: float, near: Neighbours) -> Array:
     """Places (p, 3) where a scanner could have been: free ones in the box of the cloud, and some around it."""
     low, high = (points.astype(np.float64).min(axis=0), points.astype(np.float64).max(axis=0))
-    size = np.maximum(high - low, 4.0 * side)
+    size = np.maximum(high - low, _MIN_BOX_SIDES * side)
     step = float(portable.power(np.array(size.prod() / _PLACES), 1.0 / 3.0))
-    counts = np.clip(np.rint(size / step), 1, 60).astype(int)
+    counts = np.clip(np.rint(size / step), 1, _MAX_PLACES).astype(int)
     axes = [low[at] + size[at] * (np.arange(counts[at]) + 0.5) / counts[at] for at in range(3)]
     inside = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    clear = near.knn(inside, 1).distance2[:, 0] > max(2.0 * side, _CLEAR_M) ** 2
+    clear = near.knn(inside, 1).distance2[:, 0] > max(_CLEAR_SIDES * side, _CLEAR_M) ** 2
     around = [
         (x, y, z) for z in (0, 1) for x in (-1, 0, 1) for y in (-1, 0, 1) if (x, y, z) != (0, 0, 0)
     ]  # none below: a cloud is not scanned from under the ground
