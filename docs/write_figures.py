@@ -32,6 +32,9 @@ DRAWN = (  # need no recording
     "d_confidence", "d_hidden_car", "d_motion", "d_objects", "d_search", "d_shift",
 )  # fmt: skip
 
+# What further experiments are told, where a page shows a part of them.
+ARGUMENTS = {"c_poses": ("--only", "0051"), "c_compare": ("--models", "hybrid", "splats", "surfels")}
+
 # By name: what each figure is, where it stands in the JSON (keys, separated by slashes; several for several columns),
 # and how it is written, alike in all columns or each in its own way; what is None is written as a dash.
 Row = tuple[str, str | tuple[str | None, ...], str | tuple[str, ...]]
@@ -64,6 +67,7 @@ _COMPARED = {
 _ON_SHARED = ("within 10 cm", "RMSE", "C2C", "thin C2C", "thin C2C, one sweep", "false near hits")
 COLUMNS: dict[str, tuple[str, ...]] = {
     "experiments/c_sparse": ("nuScenes 8 (settings were chosen on it)", "nuScenes 12", "Argoverse 2, sweep 1"),
+    "experiments/c_poses": tuple(f"sweep {held}, {figure}" for figure in ("recovered", "median") for held in (8, 15, 22)),
     "experiments/c_compare": ("compared with", "better", "at most by", "on", "than"),
     "experiments/c_heldout": ("drawn return", "most likely return"),
     "experiments/c_refine": ("none", "fast", "full"),
@@ -302,6 +306,22 @@ ROWS: dict[str, tuple[Row, ...]] = {
         for at, title in enumerate(titles)
         for form in (_COMPARED[title],)
     ),
+    "experiments/c_poses": tuple(
+        (
+            corrected,
+            tuple(f"rows/{5 * sweep + at}/{key}" for key in ("recovered_0.10m", "range_median_m") for sweep in range(3)),
+            (*("{:.1%}",) * 3, *("{:.3f} m",) * 3),
+        )
+        for at, corrected in enumerate(
+            (
+                "nothing",
+                "poses and lasers",
+                "... range offsets by range, shared errors",
+                "... motion within each sweep by itself",
+                "... continuous motion (default)",
+            )
+        )
+    ),
     "experiments/d_motion": (
         ("median error, each ray its own time", "variants/continuous/median_mm", "{:.3f} mm"),
         ("largest error, each ray its own time", "variants/continuous/max_mm", "{:.3f} mm"),
@@ -360,7 +380,8 @@ def _find(result: Any, keys: str | None) -> Any:
 def measure(name: str, fast: bool) -> None:
     """Run an experiment; keep its JSON and its figure."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", f"experiments.{name}", "--json", "-o", folder, *(["--fast"] if fast else [])]
+        options = ("--fast",) if fast else ARGUMENTS.get(name, ())
+        command = [sys.executable, "-m", f"experiments.{name}", "--json", "-o", folder, *options]
         done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
         keep(name, json.loads(done.stdout.splitlines()[-1]), Path(folder) / f"{name}.png")
 
