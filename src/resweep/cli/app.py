@@ -16,9 +16,8 @@ from typing import Annotated, Any
 import typer
 
 import resweep
-from resweep.cli.shared.options import (
-    Quiet,
-    Verbose,
+from resweep.cli.options.running import Quiet, Verbose
+from resweep.cli.shared.commands import (
     choose_verbosity,
     describe_interruption,
     join_lines,
@@ -82,15 +81,10 @@ def _resweep(
     """Build a world from a recorded LiDAR drive, and sweep it again: any sensor, any pose, any traffic.
 
     Examples:
-
       resweep demo
-
       resweep build kitti/sequences/00 -o seq00.world
-
       resweep simulate seq00.world --like kitti/sequences/00 -o again
-
       resweep evaluate kitti/sequences/00 --holdout 5
-
       resweep view kitti/sequences/00 again
 
     Progress goes to stderr: a bar on a terminal, else a line every ten seconds. --quiet hides it, --verbose shows every

@@ -73,6 +73,19 @@ def check_format(name: str) -> None:
         raise ResweepError(f"--format '{name}': {nearest_names(name, writable)}")
 
 
+def choose_points(points: str | None, format: str | None) -> dict[str, Any]:
+    """The option of the writer of ``format`` that ``--points`` gives; a wrong name raises before the work."""
+    from resweep.io.ros.point_layouts import POINTS
+
+    if points is None:
+        return {}
+    if format != "ros2":
+        raise ResweepError(f"--points {points}: lays out the points of a bag; give --format ros2 too")
+    if points not in POINTS:
+        raise ResweepError(f"--points '{points}': {nearest_names(points, POINTS)}")
+    return {"points": points}
+
+
 def check_motion(motion: Trajectory | Array, word: str, sensor: Sensor, sweeps: int | None) -> Trajectory | Array:
     """``motion``, which must last for the sweeps; a single standing pose is repeated for each of them."""
     import numpy as np

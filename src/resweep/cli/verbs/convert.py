@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
+from resweep.cli.options import outputs, recordings
 from resweep.cli.shared.clouds import SUFFIX, check_cloud, is_world, log_to_cloud, world_to_cloud
-from resweep.cli.shared.completion import complete_formats
-from resweep.cli.shared.options import Bounds, Json, Points, PoseRate, Poses, Resolution, choose_points, parse_path
 from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import describe_work, locks
 from resweep.errors import OutputError, ResweepError
@@ -17,90 +15,45 @@ from resweep.errors import OutputError, ResweepError
 
 @locks("target", reads=["source"])
 def convert(
-    source: Annotated[
-        Path, typer.Argument(parser=parse_path, metavar="IN", help="A sweep file, the folder of a log, or a world.")
-    ],
-    target: Annotated[
-        Path, typer.Argument(parser=parse_path, metavar="OUT", help="A file with a known suffix, or a new folder.")
-    ],
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            "-f",
-            autocompletion=complete_formats,
-            help="Format of a log folder: sweep, pcd, ply, las, laz, kitti ...",
-        ),
-    ] = None,
-    frame: Annotated[
-        str | None, typer.Option(help="sensor (as fired), deskewed (motion undone) or world coordinates.")
-    ] = None,
-    points: Points = None,
-    poses: Poses = None,
-    pose_rate: PoseRate = None,
-    labels: Annotated[
-        str | None, typer.Option(help="Map labels to this vocabulary, such as nuscenes-lidarseg, or a YAML file.")
-    ] = None,
-    from_labels: Annotated[
-        str | None, typer.Option("--from-labels", help="Vocabulary of the input's labels, in place of its own.")
-    ] = None,
-    odometry: Annotated[bool, typer.Option("--odometry", help="Find the poses from the sweeps (KISS-ICP).")] = False,
-    intensity_scale: Annotated[
-        float | None,
-        typer.Option(
-            metavar="N",
-            help="LAS and LAZ: counts for an intensity of 1; 65535 unless given, 257 for intensities of 0 to 255.",
-            show_default=False,
-        ),
-    ] = None,
-    bounds: Bounds = None,
-    resolution: Resolution = None,
-    from_intensity_scale: Annotated[
-        float | None,
-        typer.Option(
-            "--from-intensity-scale",
-            metavar="N",
-            help="LAS, LAZ and COPC of other programs as input: counts of an intensity of 1, such as 255 or 4095.",
-            show_default=False,
-        ),
-    ] = None,
-    crs: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="COPC: a file with the WKT of the coordinate system.", show_default=False),
-    ] = None,
-    drop_nan: Annotated[bool, typer.Option("--drop-nan", help="Leave out points that hold NaN.")] = False,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Skip sweeps that cannot be read, and say so.")
-    ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
-    as_json: Json = False,
+    source: recordings.LogOrWorld,
+    target: outputs.Converted,
+    format: outputs.FormatOfFolder = None,
+    frame: outputs.Frame = None,
+    points: outputs.Points = None,
+    poses: recordings.Poses = None,
+    pose_rate: recordings.PoseRate = None,
+    labels: outputs.MappedLabels = None,
+    from_labels: recordings.FromLabels = None,
+    odometry: recordings.Odometry = False,
+    intensity_scale: outputs.IntensityScale = None,
+    bounds: recordings.Bounds = None,
+    resolution: recordings.Resolution = None,
+    from_intensity_scale: recordings.FromIntensityScale = None,
+    crs: outputs.Crs = None,
+    drop_nan: recordings.DropNan = False,
+    keep_going: recordings.KeepGoing = False,
+    overwrite: outputs.Overwrite = False,
+    as_json: outputs.Json = False,
 ) -> None:
     """Convert a sweep file or a whole log to another format, or a log or world to one cloud (COPC).
 
     Stopped and started again with the same arguments, it goes on after the finished sweeps, which OUT.partial keeps.
 
     Examples:
-
       resweep convert scan.pcd scan.laz --frame world
-
       resweep convert kitti/sequences/00 out --format ply
-
       resweep convert drive.bag drive --format sweep --odometry
-
       resweep convert drive out --format ros2 --points ouster
-
       resweep convert kitti/sequences/00 out --format sweep --labels nuscenes-lidarseg
-
       resweep convert kitti/sequences/00 town.copc.laz
-
       resweep convert seq00.world seq00.copc.laz
-
       resweep convert tiles hill.laz --bounds 448000,5411000,448100,5411100
     """
     given = describe_work(locals())
     from resweep.cli.shared.inputs import open_posed, parse_cloud, report_skipped, report_unknown_sensor
     from resweep.cli.shared.label_options import map_log_labels, print_lost_labels
     from resweep.cli.shared.progress import Tally
+    from resweep.cli.shared.simulation import choose_points
     from resweep.io import write_log, write_sweep
     from resweep.io.registry import find_format, list_sweep_suffixes
     from resweep.labels import load_labels

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from resweep.cli.shared.options import Cluster, Json, Memory, Realism, Schema, Template, parse_path
+from resweep.cli.options import outputs, running, sensing
 from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import locks
 from resweep.errors import ResweepError
@@ -22,38 +21,24 @@ _BEAM_BYTES = 1000  # that a beam takes while its sweep is made and written
 
 @locks("output")
 def dataset(
-    plan: Annotated[
-        str | None,
-        typer.Argument(metavar="PLAN", help="A YAML file, or edge-cases or simkitti32.", show_default=False),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", parser=parse_path, metavar="OUT", help="The folder of the dataset.", show_default=False
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="Another field of the plan, such as variants=5."),
-    ] = None,
-    realism: Realism = None,
-    workers: Annotated[int, typer.Option(min=0, metavar="N", help="Sweeps at once; 0 takes all cores.")] = 0,
-    memory: Memory = None,
-    template: Template = False,
-    schema: Schema = False,
-    cluster: Cluster = None,
-    as_json: Json = False,
+    plan: sensing.Plan = None,
+    output: outputs.Dataset = None,
+    set_: sensing.SettingsOfPlan = None,
+    realism: sensing.Realism = None,
+    workers: running.SweepsAtOnce = 0,
+    memory: running.Memory = None,
+    template: outputs.Template = False,
+    schema: outputs.Schema = False,
+    cluster: running.Cluster = None,
+    as_json: outputs.Json = False,
 ) -> None:
     """Make a dataset: every world with every sensor and scenario, with points, labels, boxes and velocities.
 
     Killed and started again, it goes on where it was and gives the same bytes as an unbroken run.
 
     Examples:
-
       resweep dataset edge-cases -o edge
-
       resweep dataset --template > plan.yaml
-
       resweep dataset plan.yaml -o data --set variants=10 --set layout=kitti
     """
     from resweep.cli.shared.inputs import check_writable, parse_settings

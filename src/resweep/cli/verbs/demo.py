@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from resweep.cli.shared.completion import complete_sensors
-from resweep.cli.shared.options import Json, parse_local, parse_path
+from resweep.cli.options import outputs, pictures, recordings, running, sensing
 from resweep.cli.shared.outputs import name_command, print_outputs
 from resweep.cli.shared.writing import locks
 from resweep.errors import ResweepError, nearest_names
@@ -19,42 +18,19 @@ if TYPE_CHECKING:
     from resweep.cli.demos.main_job import Done
     from resweep.log import Log
 
-MOST_SWEEPS = 60  # of a user's log: a demo is short
-
 
 @locks("output")
 def demo(
-    place: Annotated[
-        str, typer.Argument(metavar="[street|meadow]", help="street: the main job; meadow: grass and three sensors.")
-    ] = "street",
-    output: Annotated[
-        Path, typer.Option("--output", "-o", parser=parse_local, metavar="PATH", help="The folder to make.")
-    ] = Path("demo-output"),
-    log: Annotated[
-        Path | None,
-        typer.Option(
-            "--log",
-            parser=parse_path,
-            metavar="PATH",
-            help="Your own recording, of any format, in place of the street.",
-            show_default=False,
-        ),
-    ] = None,
-    sweeps: Annotated[
-        int | None,
-        typer.Option(min=3, metavar="N", help=f"Sweeps of the log to take; {MOST_SWEEPS} at most by default."),
-    ] = None,
-    odometry: Annotated[bool, typer.Option("--odometry", help="Find the poses of a log that has none.")] = False,
-    sensor: Annotated[
-        str | None,
-        typer.Option("--sensor", "-s", autocompletion=complete_sensors, help="The other sensor; see resweep sensors."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Another seed, another place.")] = 0,
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the report, where there is a display.")
-    ] = True,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of an earlier demo.")] = False,
-    as_json: Json = False,
+    place: pictures.DemoPlace = "street",
+    output: outputs.DemoFolder = Path("demo-output"),
+    log: recordings.OwnLog = None,
+    sweeps: recordings.DemoSweeps = None,
+    odometry: recordings.OdometryIfNone = False,
+    sensor: sensing.OtherSensor = None,
+    seed: running.SeedOfPlace = 0,
+    browser: pictures.BrowserOfReport = True,
+    overwrite: outputs.OverwriteDemo = False,
+    as_json: outputs.Json = False,
 ) -> None:
     """Record a drive, build its world, sweep that again by another sensor, and compare.
 
@@ -62,11 +38,8 @@ def demo(
     your own recording.
 
     Examples:
-
       resweep demo
-
       resweep demo --log kitti/sequences/00 --sensor velodyne-vlp-16 -o my-demo
-
       resweep demo meadow
     """
     from resweep.cli.demos.main_job import SENSOR, make_main_job
@@ -110,7 +83,7 @@ def _open(path: Path, sweeps: int | None, odometry: bool) -> Log:
     report_skipped(path, log)
     if len(log) < 3:
         raise ResweepError(f"{path}: holds {len(log)} sweeps; the demo needs at least 3, one of which is held out")
-    most = MOST_SWEEPS if sweeps is None else sweeps
+    most = recordings.DEMO_SWEEPS if sweeps is None else sweeps
     if len(log) > most:
         typer.echo(f"{path}: takes the first {most} of {len(log)} sweeps; --sweeps N takes more", err=True)
     log = log[:most]

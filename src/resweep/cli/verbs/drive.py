@@ -5,62 +5,34 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from resweep.cli.shared.options import parse_local
+from resweep.cli.options import driving, outputs, running
 from resweep.cli.shared.writing import locks
 
 
 @locks("output")
 def drive(
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="SCENARIO|RUN",
-            help="hidden-car, a scenario's YAML file, or the folder of a run to drive again by its commands.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", parser=parse_local, metavar="OUT", help="The folder to write to.")
-    ],
-    variants: Annotated[int, typer.Option(min=1, metavar="N", help="How many variants to drive.")] = 1,
-    world: Annotated[
-        str, typer.Option("--world", "-w", help="The world; hidden-car has streets of its own.", show_default=False)
-    ] = "",
-    vehicle: Annotated[str, typer.Option(help="A vehicle of the catalog, or a YAML file.")] = "passenger-car",
-    sensor: Annotated[str, typer.Option("--sensor", "-s", help="The LiDAR on its roof.")] = "velodyne-vlp-16",
-    nine: Annotated[bool, typer.Option("--nine", help="Trace nine rays a pulse in place of one.")] = False,
-    autonomy: Annotated[
-        str,
-        typer.Option(help="Who drives: reference, navigator, tcp:PORT (a process that connects), or MODULE:NAME."),
-    ] = "reference",
-    goal: Annotated[
-        str, typer.Option(metavar="X,Y", help="Where to drive to, metres in the world.", show_default=False)
-    ] = "",
-    duration: Annotated[
-        float, typer.Option(min=0, metavar="S", help="End after so many seconds; 0: as the scenario says.")
-    ] = 0.0,
-    reactive: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ACTOR", help="An actor that keeps its distance and yields; may be repeated."),
-    ] = None,
-    deadline: Annotated[
-        float,
-        typer.Option(min=0, metavar="S", help="Real time that an answer may take; 0: the drive waits for it."),
-    ] = 0.0,
-    timeout: Annotated[
-        float, typer.Option(min=0.001, metavar="S", help="An autonomy that is silent for so long never answers.")
-    ] = 600.0,
-    sweeps: Annotated[bool, typer.Option("--sweeps", help="Keep the sweeps of every run.")] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that drive at the same time.")] = 1,
-    search: Annotated[
-        str, typer.Option(help="Of hidden-car, look for failures: random, grid or cmaes.", show_default=False)
-    ] = "",
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as one line of JSON.")] = False,
+    what: driving.Driven,
+    output: outputs.RunFolder,
+    variants: driving.Variants = 1,
+    world: driving.World = "",
+    vehicle: driving.Vehicle = "passenger-car",
+    sensor: driving.Sensor = "velodyne-vlp-16",
+    nine: driving.Nine = False,
+    autonomy: driving.Autonomy = "reference",
+    goal: driving.Goal = "",
+    duration: driving.Duration = 0.0,
+    reactive: driving.Reactive = None,
+    deadline: driving.Deadline = 0.0,
+    timeout: driving.Timeout = 600.0,
+    sweeps: driving.KeepSweeps = False,
+    workers: running.Processes = 1,
+    search: driving.Search = "",
+    seed: running.Seed = 0,
+    as_json: outputs.JsonOfFigures = False,
 ) -> None:
     """Drive variants of a scenario in a closed loop: sensors, autonomy, vehicle, new poses.
 
@@ -69,13 +41,9 @@ def drive(
     commands, with its sweeps: OUT is then a log.
 
     Examples:
-
       resweep drive hidden-car --variants 110 --workers 2 -o runs
-
       resweep drive runs/0042 -o failure && resweep view failure
-
       resweep drive hidden-car --search cmaes --variants 60 -o found
-
       resweep drive mine.yaml --world seq00.world --autonomy mystack:Planner -o runs
     """
     from resweep.drive.run import FILE

@@ -5,24 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from resweep.cli.shared.completion import complete_methods
-from resweep.cli.shared.options import (
-    METHOD_HELP,
-    Cluster,
-    Json,
-    Labels,
-    Memory,
-    PoseRate,
-    Poses,
-    Realism,
-    Refining,
-    parse_local,
-    parse_path,
-)
+from resweep.cli.options import building, outputs, recordings, running, sensing
 from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import locks
 from resweep.errors import ResweepError
@@ -37,53 +24,25 @@ if TYPE_CHECKING:
 
 @locks("output", reads=["sim", "real"])
 def evaluate(
-    sim: Annotated[
-        Path,
-        typer.Argument(
-            parser=parse_path, metavar="SIM|LOG", help="Simulated sweep file or log; with --holdout, the real log."
-        ),
-    ],
-    real: Annotated[
-        Path | None,
-        typer.Argument(parser=parse_path, metavar="[REAL]", help="Real sweep file, or the folder of a log."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", parser=parse_local, metavar="PATH", help="Also write the report, as .html or .json."
-        ),
-    ] = None,
-    per_class: Annotated[bool, typer.Option("--per-class", help="Also give the figures of each class.")] = False,
-    accumulate: Annotated[
-        bool, typer.Option("--accumulate", help="Also compare the paired sweeps as one cloud each.")
-    ] = False,
-    holdout: Annotated[
-        str | None, typer.Option("--holdout", help="Sweeps to hold out, such as 5 or 3,7: build from the rest.")
-    ] = None,
-    every: Annotated[int | None, typer.Option("--holdout-every", min=2, help="Hold out every N-th sweep.")] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method", "-m", autocompletion=complete_methods, help=f"With --holdout: {METHOD_HELP}", show_default=False
-        ),
-    ] = "hybrid",
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as map.ego_radius_m=2.")
-    ] = None,
-    refine: Refining = None,
-    realism: Realism = None,
-    labels: Labels = None,
-    poses: Poses = None,
-    pose_rate: PoseRate = None,
-    odometry: Annotated[
-        bool, typer.Option("--odometry", help="With --holdout: find the log's poses from its sweeps (KISS-ICP).")
-    ] = False,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Skip sweeps that cannot be read, and say so.")
-    ] = False,
-    memory: Memory = None,
-    cluster: Cluster = None,
-    as_json: Json = False,
+    sim: recordings.Simulated,
+    real: recordings.Real = None,
+    output: outputs.Report = None,
+    per_class: building.PerClass = False,
+    accumulate: building.Accumulate = False,
+    holdout: building.Holdout = None,
+    every: building.HoldoutEvery = None,
+    method: building.MethodOfHoldout = "hybrid",
+    set_: building.SettingsOfHoldout = None,
+    refine: building.Refine = None,
+    realism: sensing.Realism = None,
+    labels: recordings.Labels = None,
+    poses: recordings.Poses = None,
+    pose_rate: recordings.PoseRate = None,
+    odometry: recordings.OdometryOfHoldout = False,
+    keep_going: recordings.KeepGoing = False,
+    memory: running.Memory = None,
+    cluster: running.Cluster = None,
+    as_json: outputs.Json = False,
 ) -> None:
     """Compare simulated sweeps with real ones, in true metres.
 
@@ -95,13 +54,9 @@ def evaluate(
     OUT.partial keeps. With --realism the drawn returns are as a learned model says.
 
     Examples:
-
       resweep evaluate out kitti/sequences/00 -o report.html
-
       resweep evaluate out/000000.pcd real.pcd --per-class --json
-
       resweep evaluate kitti/sequences/00 --holdout 5 --method surfels
-
       resweep evaluate drive.bag --holdout-every 10 --odometry
     """
     from resweep.cli.shared.inputs import add_refinement, build_config, check_writable

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
-from resweep.cli.shared.options import Json, parse_path
+from resweep.cli.options import learning, outputs, recordings, running
 from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import describe_work, locks
 
 
 @locks("output", reads=["source", "model"])
 def label(
-    source: Annotated[
-        Path, typer.Argument(parser=parse_path, metavar="LOG", help="A sweep file or the folder of a log.")
-    ],
-    model: Annotated[
-        Path, typer.Option("--model", "-m", metavar="MODEL", help="The folder that resweep learn semantics wrote.")
-    ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", parser=parse_path, metavar="OUT", help="Folder of the labelled log.")
-    ],
-    format: Annotated[
-        str, typer.Option("--format", "-f", help="Format of OUT: sweep, semantickitti, ply ...")
-    ] = "sweep",
-    threads: Annotated[int, typer.Option(min=0, help="Sweeps labelled at once; 0 for one a core.")] = 0,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Skip sweeps that cannot be read, and say so.")
-    ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
-    as_json: Json = False,
+    source: recordings.SweepOrLog,
+    model: learning.LabellingModel,
+    output: outputs.LabelledLog,
+    format: outputs.FormatOfLabelled = "sweep",
+    threads: running.LabelledAtOnce = 0,
+    keep_going: recordings.KeepGoing = False,
+    overwrite: outputs.Overwrite = False,
+    as_json: outputs.Json = False,
 ) -> None:
     """Write a log with the labels that a model gives its returns; all else stays as it is.
 
@@ -40,9 +27,7 @@ def label(
     after the finished sweeps.
 
     Examples:
-
       resweep label drive --model town.model -o drive-labelled
-
       resweep build drive-labelled -o drive.world --set map.drop_movable=true
     """
     given = describe_work(locals())

@@ -6,11 +6,12 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from resweep.cli.shared.options import METHOD_HELP, Labels, parse_local, parse_path, with_verbosity
+from resweep.cli.options import building, learning, outputs, recordings, running
+from resweep.cli.shared.commands import with_verbosity
 from resweep.cli.shared.writing import describe_work, locks
 from resweep.cli.verbs.learn_semantics import semantics
 from resweep.errors import ResweepError, nearest_names
@@ -32,43 +33,19 @@ _SHOWN = ("drop_rate", "drop_precision", "drop_recall", "drop_f1", "brier", "bri
 
 @locks("output", reads=["logs"])
 def raydrop(
-    logs: Annotated[
-        list[Path],
-        typer.Argument(
-            parser=parse_path, metavar="LOG...", help="Recordings of one sensor; the last ones are held out."
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", parser=parse_local, metavar="MODEL", help="The folder of the model.")
-    ],
-    variant: Annotated[
-        str | None,
-        typer.Option(
-            "--variant",
-            help="What learns the drops: unet (mlp if --transferable), mlp, trees, logistic or none.",
-            show_default=False,
-        ),
-    ] = None,
-    intensity: Annotated[
-        str, typer.Option("--intensity", metavar="VARIANT", help="What learns the intensities; none leaves them.")
-    ] = "mlp",
-    transferable: Annotated[
-        bool,
-        typer.Option("--transferable", help="Learn only what means the same for other sensors: no lasers, no images."),
-    ] = False,
-    method: Annotated[
-        str, typer.Option("--method", "-m", help=f"Worlds to simulate in: {METHOD_HELP}", show_default=False)
-    ] = "hybrid",
-    folds: Annotated[int, typer.Option(min=2, metavar="N", help="Worlds a log, each without one of N parts.")] = 3,
-    epochs: Annotated[int | None, typer.Option(min=1, metavar="N", help="Epochs at most.", show_default=False)] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="Another setting, such as drop.training.learning_rate=1e-4."),
-    ] = None,
-    labels: Labels = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same seed gives the same model.")] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model at MODEL.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
+    logs: learning.LogsOfSensor,
+    output: outputs.Model,
+    variant: learning.Variant = None,
+    intensity: learning.Intensity = "mlp",
+    transferable: learning.Transferable = False,
+    method: building.MethodOfPairs = "hybrid",
+    folds: learning.Folds = 3,
+    epochs: learning.Epochs = None,
+    set_: learning.Settings = None,
+    labels: recordings.Labels = None,
+    seed: running.SeedOfModel = 0,
+    overwrite: outputs.OverwriteModel = False,
+    as_json: outputs.Json = False,
 ) -> None:
     """Learn which beams of a sensor do not return, and how bright returns are.
 
@@ -80,9 +57,7 @@ def raydrop(
     Stopped and started again with the same arguments, it goes on: MODEL.partial keeps finished sweeps and the training.
 
     Examples:
-
       resweep learn raydrop kitti/sequences/00 kitti/sequences/02 kitti/sequences/03 -o kitti.model
-
       resweep learn raydrop drive.bag -o quick.model --variant mlp --intensity none --method surfels
     """
     words = {"logs": logs, "method": method, "folds": folds, "labels": labels, "seed": seed}

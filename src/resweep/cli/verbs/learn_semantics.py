@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from resweep.cli.shared.options import Labels, parse_local, parse_path
+from resweep.cli.options import learning, outputs, recordings
 from resweep.cli.shared.writing import locks
 from resweep.errors import ResweepError
 
@@ -22,33 +22,14 @@ _SETTINGS = "A setting of the training as FIELD=VALUE, such as epochs=10 or netw
 
 @locks("output", reads=["logs", "validate", "test"])
 def semantics(
-    logs: Annotated[list[Path], typer.Argument(parser=parse_path, metavar="LOG...", help="Logs with labels.")],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", parser=parse_local, metavar="MODEL", help="Folder of the model.")
-    ],
-    validate: Annotated[
-        list[Path] | None,
-        typer.Option(
-            parser=parse_path,
-            metavar="LOG",
-            help="A log to choose the best round by; may be repeated. By default the last of several logs, or the last "
-            "fifth of the only one.",
-            show_default=False,
-        ),
-    ] = None,
-    test: Annotated[
-        list[Path] | None,
-        typer.Option(
-            parser=parse_path,
-            metavar="LOG",
-            help="A log to report on, of which training sees nothing; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    labels: Labels = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help=_SETTINGS)] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace MODEL if it exists.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object: mIoU, and IoU by class.")] = False,
+    logs: learning.LabelledLogs,
+    output: outputs.SemanticModel,
+    validate: learning.Validate = None,
+    test: learning.Test = None,
+    labels: recordings.Labels = None,
+    settings: learning.SettingsOfTraining = None,
+    overwrite: outputs.OverwriteSemanticModel = False,
+    as_json: outputs.JsonOfScores = False,
 ) -> None:
     """Train a network that labels points (KPConv), and write it as ONNX with a card that says what it is.
 
@@ -57,9 +38,7 @@ def semantics(
     Stopped and started again with the same arguments, it goes on after the last finished round.
 
     Examples:
-
       resweep learn semantics kitti/sequences/00 kitti/sequences/05 kitti/sequences/06 -o town.model
-
       resweep learn semantics drive1 drive2 --validate drive3 --test drive4 -o town.model --json
     """
     from resweep.cli.shared.inputs import check_folder, nest_settings

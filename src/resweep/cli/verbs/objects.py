@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from resweep.cli.shared.options import PoseRate, Poses, parse_local, parse_path
+from resweep.cli.options import building, outputs, recordings
 from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import locks
 from resweep.errors import InputError, OutputError, ResweepError
@@ -21,45 +21,23 @@ if TYPE_CHECKING:
 
 @locks("output", reads=["path"])
 def objects(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            parser=parse_path, metavar="LOG|BANK", help="A log with annotated boxes, or a bank.", show_default=False
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", parser=parse_local, metavar="OUT", help="The bank to write; with --gallery, the PNG."
-        ),
-    ] = None,
-    gallery: Annotated[bool, typer.Option("--gallery", help="Draw a contact sheet of a bank.")] = False,
-    min_points: Annotated[
-        int | None, typer.Option(min=10, metavar="N", help="Skip objects with fewer returns. [default: 200]")
-    ] = None,
-    format: Annotated[
-        str | None, typer.Option("--format", "-f", help="The log's format, if it is not guessed.")
-    ] = None,
-    sweeps: Annotated[
-        str | None, typer.Option(metavar="A:B", help="Only these sweeps of the log, as in Python.", show_default=False)
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="One setting, such as mirror=never or icp.rounds=6."),
-    ] = None,
-    poses: Poses = None,
-    pose_rate: PoseRate = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the bank or the picture at OUT.")] = False,
+    path: recordings.LogOrBank,
+    output: outputs.BankOrPicture = None,
+    gallery: building.Gallery = False,
+    min_points: building.MinPoints = None,
+    format: recordings.FormatOfLog = None,
+    sweeps: recordings.SweepsOfLog = None,
+    set_: building.SettingsOfObjects = None,
+    poses: recordings.Poses = None,
+    pose_rate: recordings.PoseRate = None,
+    json: outputs.JsonOfBank = False,
+    overwrite: outputs.OverwriteBank = False,
 ) -> None:
     """Cut the annotated objects out of a log into a bank, or show what a bank holds.
 
     Examples:
-
       resweep objects kitti/2011_09_26_drive_0051_sync -o bank
-
       resweep objects bank
-
       resweep objects bank --gallery -o bank.png
     """
     from resweep.cli.shared.bank_tables import draw_gallery, print_bank

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from resweep.cli.shared.completion import complete_cameras, complete_views
-from resweep.cli.shared.options import Json, Labels, parse_local
+from resweep.cli.options import outputs, pictures, recordings, running
 from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import locks
 from resweep.errors import OutputError, ResweepError
@@ -22,73 +19,36 @@ _PROJECTIONS = ("pinhole", "panoramic", "above")
 
 @locks("output")
 def render(
-    place: Annotated[
-        str, typer.Argument(help="A world (scene:NAME, mesh file), a log, or a scenario.", show_default=False)
-    ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", parser=parse_local, metavar="OUT", help="A .png picture, or an .mp4 or .gif film."
-        ),
-    ],
-    kind: Annotated[
-        str,
-        typer.Option(
-            "--view",
-            autocompletion=complete_views,
-            metavar="KIND",
-            help="shaded, label, depth, normal, intensity or colour.",
-        ),
-    ] = "shaded",
-    projection: Annotated[
-        str,
-        typer.Option("--camera", autocompletion=complete_cameras, metavar="KIND", help="pinhole, panoramic or above."),
-    ] = "pinhole",
-    eye: Annotated[
-        str | None, typer.Option("--from", metavar="X,Y,Z", help="Where the camera stands.", show_default=False)
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option("--at", metavar="X,Y,Z", help="What it looks at.", show_default=False)
-    ] = None,
-    along: Annotated[
-        str | None,
-        typer.Option("--along", metavar="POSES", help="Fly along a poses file or log, for a film.", show_default=False),
-    ] = None,
-    behind: Annotated[float, typer.Option(min=0.0, metavar="M", help="How far behind the path a flight stays.")] = 8.0,
-    above: Annotated[float, typer.Option(min=0.0, metavar="M", help="How far above it.")] = 4.0,
-    size: Annotated[str, typer.Option(metavar="WxH", help="Pixels.")] = "1280x720",
-    fov: Annotated[float | None, typer.Option(metavar="DEG", help="Angle seen across.", show_default=False)] = None,
-    span: Annotated[
-        float | None, typer.Option(min=0.1, metavar="M", help="Metres seen across from above.", show_default=False)
-    ] = None,
-    sweep: Annotated[
-        int | None, typer.Option(metavar="N", help="One sweep of a log; all of them by default.", show_default=False)
-    ] = None,
-    world: Annotated[
-        str | None, typer.Option(metavar="WORLD", help="The world of a scenario.", show_default=False)
-    ] = None,
-    bank: Annotated[
-        Path | None, typer.Option(parser=parse_local, help="The bank of a scenario's objects.", show_default=False)
-    ] = None,
-    second: Annotated[float, typer.Option("--time", metavar="S", help="The second at which actors are seen.")] = 0.0,
-    frames: Annotated[int, typer.Option(min=1, max=100_000, help="Pictures of a film.")] = 100,
-    fps: Annotated[float, typer.Option(min=0.1, max=240.0, help="Pictures a second of a film.")] = 20.0,
-    samples: Annotated[int, typer.Option(min=1, max=4, help="Rays across and down each pixel.")] = 2,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of a procedural scene.")] = 0,
-    labels: Labels = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
-    as_json: Json = False,
+    place: pictures.Place,
+    output: outputs.PictureOrFilm,
+    kind: pictures.View = "shaded",
+    projection: pictures.Projection = "pinhole",
+    eye: pictures.Eye = None,
+    target: pictures.Target = None,
+    along: pictures.Along = None,
+    behind: pictures.Behind = 8.0,
+    above: pictures.Above = 4.0,
+    size: pictures.Size = "1280x720",
+    fov: pictures.Fov = None,
+    span: pictures.Span = None,
+    sweep: recordings.OneSweep = None,
+    world: pictures.WorldOfScenario = None,
+    bank: pictures.BankOfScenario = None,
+    second: pictures.Second = 0.0,
+    frames: pictures.Frames = 100,
+    fps: pictures.Fps = 20.0,
+    samples: pictures.Samples = 2,
+    seed: running.SeedOfScene = 0,
+    labels: recordings.Labels = None,
+    overwrite: outputs.OverwritePicture = False,
+    as_json: outputs.Json = False,
 ) -> None:
     """Draw what a camera sees of a world, a log or a scenario, through the tracer that sensors use.
 
     Examples:
-
       resweep render seq00.world --view label -o place.png
-
       resweep render seq00.world --camera above -o map.png
-
       resweep render kitti/sequences/00 --sweep 5 --view depth -o sweep.png
-
       resweep render seq00.world --along kitti/sequences/00 -o flight.mp4
     """
     from resweep.cli.shared.inputs import check_writable

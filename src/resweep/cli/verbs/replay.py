@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from resweep.cli.shared.completion import complete_sensors
-from resweep.cli.shared.options import Cluster, Json, Memory, PoseRate, Poses, Realism, parse_path
+from resweep.cli.options import outputs, recordings, running, sensing
 from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import describe_work, locks
 from resweep.memory import parse_memory
@@ -17,33 +16,20 @@ from resweep.memory import parse_memory
 
 @locks("output", reads=["path", "world", "realism"])
 def replay(
-    path: Annotated[
-        Path, typer.Argument(parser=parse_path, metavar="LOG", help="A log with tracked boxes.", show_default=False)
-    ],
-    world: Annotated[str, typer.Option("--world", "-w", help="The world built from it, or any other.")],
-    sensor: Annotated[
-        str,
-        typer.Option(
-            "--sensor", "-s", autocompletion=complete_sensors, help="A name from 'resweep sensors', or a YAML file."
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", parser=parse_path, metavar="OUT", help="The folder to write the log to.")
-    ],
-    bank: Annotated[
-        Path | None, typer.Option("--bank", help="The objects to draw from; without, those of the log itself.")
-    ] = None,
-    sweeps: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Only the first N.", show_default=False)
-    ] = None,
-    poses: Poses = None,
-    pose_rate: PoseRate = None,
-    realism: Realism = None,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 0,
-    memory: Memory = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the log at OUT.")] = False,
-    cluster: Cluster = None,
-    as_json: Json = False,
+    path: recordings.TrackedLog,
+    world: sensing.WorldOfLog,
+    sensor: sensing.Sensor,
+    output: outputs.LogFolder,
+    bank: sensing.BankOfLog = None,
+    sweeps: recordings.FirstSweeps = None,
+    poses: recordings.Poses = None,
+    pose_rate: recordings.PoseRate = None,
+    realism: sensing.Realism = None,
+    seed: running.Seed = 0,
+    memory: running.Memory = None,
+    overwrite: outputs.OverwriteLog = False,
+    cluster: running.Cluster = None,
+    as_json: outputs.Json = False,
 ) -> None:
     """Replay a recorded drive: its poses, its annotated objects as moving actors, another sensor.
 
@@ -52,7 +38,6 @@ def replay(
     'resweep evaluate OUT LOG'.
 
     Example:
-
       resweep replay kitti/2011_09_26_drive_0051_sync -w 0051.world -s velodyne-hdl-64e -o again
     """
     given = describe_work(locals())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from resweep.cli.shared.options import Schema, Template
+from resweep.cli.options import outputs, sensing
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -16,26 +16,18 @@ if TYPE_CHECKING:
 
 
 def scenario(
-    file: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[FILE]", help="A YAML file, or hidden-car, animals or construction.", show_default=False
-        ),
-    ] = None,
-    template: Template = False,
-    schema: Schema = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the scenario as one JSON object.")] = False,
+    file: sensing.ScenarioFile = None,
+    template: outputs.Template = False,
+    schema: outputs.Schema = False,
+    as_json: outputs.JsonOfScenario = False,
 ) -> None:
     """Check a scenario and say what is in it; or print one to begin with.
 
     Where actors stand on the ground and whether they collide depends on the world: simulate checks that.
 
     Examples:
-
       resweep scenario --template > mine.yaml
-
       resweep scenario mine.yaml
-
       resweep scenario --schema > scenario.schema.json
     """
     from resweep.cli.shared.templates import make_scenario_template, print_help

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json as json_format
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from resweep.cli.shared.completion import complete_sensors
-from resweep.cli.shared.options import Schema, Template, parse_local
+from resweep.cli.options import outputs, sensing
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -17,40 +16,22 @@ if TYPE_CHECKING:
 
 
 def sensors(
-    name: Annotated[
-        str | None, typer.Argument(autocompletion=complete_sensors, help="A catalog name or a sensor's YAML file.")
-    ] = None,
-    plot: Annotated[bool, typer.Option("--plot", help="Draw the firing pattern and the beam to a PNG.")] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            parser=parse_local,
-            metavar="PATH",
-            help="The PNG to write (NAME.png if left out), or the YAML of --fit.",
-        ),
-    ] = None,
-    fit: Annotated[
-        str | None, typer.Option("--fit", metavar="LOG", help="Estimate the sensor that recorded LOG.")
-    ] = None,
-    template: Template = False,
-    schema: Schema = False,
-    rate: Annotated[float | None, typer.Option("--rate", metavar="HZ", help="Another rotation rate.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
+    name: sensing.SensorName = None,
+    plot: sensing.Plot = False,
+    output: outputs.PlotOrFit = None,
+    fit: sensing.Fit = None,
+    template: outputs.Template = False,
+    schema: outputs.Schema = False,
+    rate: sensing.Rate = None,
+    json: outputs.JsonOfSensors = False,
 ) -> None:
     """List the sensors, show the spec of one, draw it, or fit one to a log.
 
     Examples:
-
       resweep sensors
-
       resweep sensors velodyne-hdl-64e --rate 5
-
       resweep sensors livox-avia --plot -o avia.png
-
       resweep sensors --fit LOG -o my-lidar.yaml
-
       resweep sensors --template > my-lidar.yaml
     """
     from resweep.cli.shared.sensor_tables import count_figures, print_catalog, print_spec

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from resweep.cli.shared.completion import complete_formats, complete_sensors
-from resweep.cli.shared.options import Cluster, Json, Memory, Points, Realism, choose_points, parse_path
+from resweep.cli.options import outputs, recordings, running, sensing
 from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import describe_work, locks
 from resweep.errors import ResweepError
@@ -22,108 +20,33 @@ if TYPE_CHECKING:
 
 @locks("output", reads=["world", "like", "realism"])
 def simulate(
-    world: Annotated[
-        str,
-        typer.Argument(
-            metavar="WORLD",
-            help="A mesh (OBJ, PLY, STL, GLB), a saved .world folder, or scene:courtyard, meadow, root or street.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", parser=parse_path, metavar="OUT", help="The folder to write the log to.")
-    ],
-    sensor: Annotated[
-        str | None,
-        typer.Option(
-            "--sensor",
-            "-s",
-            autocompletion=complete_sensors,
-            help="A name from 'resweep sensors', a YAML file, or recorded: the beams of the --like log themselves, "
-            "which is the default with --like.",
-            show_default=False,
-        ),
-    ] = None,
-    poses: Annotated[
-        str | None,
-        typer.Option(
-            "--poses",
-            "-p",
-            help="A TUM, KITTI or CSV file, a log's folder, or x,y,z\\[,yaw_deg] to stand still; with --like, a file "
-            "of poses for its sweeps.",
-        ),
-    ] = None,
-    like: Annotated[
-        str | None,
-        typer.Option("--like", metavar="LOG", help="Drive as this log drove: its sweeps, their times and poses."),
-    ] = None,
-    scenario: Annotated[
-        str | None,
-        typer.Option(
-            "--scenario", metavar="S", help="A YAML file of ego and actors, or hidden-car, animals or construction."
-        ),
-    ] = None,
-    bank: Annotated[
-        Path | None, typer.Option("--bank", help="The bank with the scenario's objects; without, plain ones.")
-    ] = None,
-    format: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            "-f",
-            autocompletion=complete_formats,
-            help="sweep (lossless), pcd, ply, las, laz, kitti, semantickitti, nuscenes or ros2.",
-        ),
-    ] = "sweep",
-    points: Points = None,
-    sweeps: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Stop after N sweeps.", show_default=False)
-    ] = None,
-    standing: Annotated[
-        bool, typer.Option("--standing", help="Stand still at each pose instead of driving along them.")
-    ] = False,
-    offset: Annotated[
-        str | None, typer.Option(metavar="X,Y,Z", help="Where the sensor sits in the frame of the poses, metres.")
-    ] = None,
-    pose_rate: Annotated[
-        float | None, typer.Option(min=1e-3, metavar="HZ", help="Poses a second, for KITTI files without times.")
-    ] = None,
-    up: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AXIS",
-            help="The mesh file's upward axis, y or z; unless given y for glTF and GLB, z for all others.",
-            show_default=False,
-        ),
-    ] = None,
-    rate: Annotated[float | None, typer.Option(metavar="HZ", help="Another rotation rate.")] = None,
-    noise: Annotated[
-        float | None,
-        typer.Option(
-            "--noise-m",
-            min=0.0,
-            max=1.0,
-            metavar="SIGMA",
-            help="Range noise, one sigma in metres, in place of the sensor's own; recorded beams have none.",
-            show_default=False,
-        ),
-    ] = None,
-    rays: Annotated[str | None, typer.Option(help="Rays a pulse: single, nine or random.")] = None,
-    mode: Annotated[
-        str | None, typer.Option(help="Returns: first, last, strongest, strongest-and-last or multiple.")
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="Another field of the sensor; may be repeated."),
-    ] = None,
-    realism: Realism = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="The same seed gives the same bytes.")] = 0,
-    threads: Annotated[int, typer.Option(min=0, metavar="N", help="0 takes all cores.")] = 0,
-    memory: Memory = None,
-    keep_going: Annotated[bool, typer.Option("--keep-going", help="Leave out bad poses of a log, and say so.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the log at OUT.")] = False,
-    cluster: Cluster = None,
-    as_json: Json = False,
+    world: sensing.World,
+    output: outputs.LogFolder,
+    sensor: sensing.SensorOrRecorded = None,
+    poses: sensing.Poses = None,
+    like: sensing.Like = None,
+    scenario: sensing.Scenario = None,
+    bank: sensing.BankOfScenario = None,
+    format: outputs.FormatOfDrive = "sweep",
+    points: outputs.Points = None,
+    sweeps: sensing.SweepCount = None,
+    standing: sensing.Standing = False,
+    offset: sensing.Offset = None,
+    pose_rate: sensing.PoseRate = None,
+    up: sensing.Up = None,
+    rate: sensing.Rate = None,
+    noise: sensing.Noise = None,
+    rays: sensing.Rays = None,
+    mode: sensing.Mode = None,
+    set_: sensing.Settings = None,
+    realism: sensing.Realism = None,
+    seed: running.Seed64 = 0,
+    threads: running.Threads = 0,
+    memory: running.Memory = None,
+    keep_going: recordings.KeepGoingPoses = False,
+    overwrite: outputs.OverwriteLog = False,
+    cluster: running.Cluster = None,
+    as_json: outputs.Json = False,
 ) -> None:
     """Drive a sensor through a world and write what it measures.
 
@@ -136,19 +59,12 @@ def simulate(
     Stopped and started again with the same arguments, it goes on after the finished sweeps, which OUT.partial keeps.
 
     Examples:
-
       resweep simulate scene:street -s velodyne-hdl-32e -p 0,0,2 -o street
-
       resweep simulate hall.obj -s ouster-os1-64 -p drive.tum -o out --format pcd
-
       resweep simulate scene:meadow -s velodyne-vlp-16 -p 0,0,2.5 -o thin --set beam.rays=single
-
       resweep simulate seq00.world --like kitti/sequences/00 -o again
-
       resweep simulate seq00.world --like kitti/sequences/00 -o again --realism kitti.model
-
       resweep simulate seq00.world -s velodyne-hdl-32e --like kitti/sequences/00 --offset 0,0,-0.5 -o sim32
-
       resweep simulate scene:street -s velodyne-hdl-32e --scenario hidden-car -o hidden
     """
     given = describe_work(locals())
@@ -170,6 +86,7 @@ def simulate(
         check_format,
         check_motion,
         choose_noise,
+        choose_points,
         collect_provenance,
         describe_noise,
         find_period,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from resweep.cli.shared.options import Bounds, IntensityScale, Labels, Memory, Resolution, parse_local
+from resweep.cli.options import outputs, pictures, recordings, running
 from resweep.cli.shared.outputs import print_outputs
 from resweep.errors import OutputError, ResweepError
 
@@ -16,58 +16,23 @@ if TYPE_CHECKING:
 
 
 def view(
-    paths: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PATH...",
-            help="Logs, worlds (scene:NAME, mesh files), a bank, a scenario with its world, or a sensor.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            parser=parse_local,
-            metavar="OUT.png",
-            help="Draw a picture of one sweep from above instead, and OUT-range.png as the sensor sees.",
-            show_default=False,
-        ),
-    ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            "--save",
-            parser=parse_local,
-            metavar="PAGE.html",
-            help="Write a page that needs no server, and stop.",
-            show_default=False,
-        ),
-    ] = None,
-    sweep: Annotated[int, typer.Option(metavar="N", help="Which sweep of a log, from 0; -1 is the last.")] = 0,
-    reach: Annotated[
-        float | None, typer.Option(min=0.1, metavar="M", help="How far a picture shows around the sensor, metres.")
-    ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port; the next free one if it is in use.")] = 8080,
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open a browser, where there is a display.")
-    ] = True,
-    budget: Annotated[
-        int | None,
-        typer.Option(min=1000, metavar="N", help="Primitives of a world to show at once; more where you look."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of a procedural scene.")] = 0,
-    labels: Labels = None,
-    bounds: Bounds = None,
-    resolution: Resolution = None,
-    intensity_scale: IntensityScale = None,
-    memory: Memory = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace pictures or a page that exist.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="With -o or --save: print one JSON object as the last line.")
-    ] = False,
+    paths: pictures.Paths,
+    output: outputs.PictureOfSweep = None,
+    save: outputs.Page = None,
+    sweep: recordings.SweepNumber = 0,
+    reach: pictures.Reach = None,
+    host: pictures.Host = "127.0.0.1",
+    port: pictures.Port = 8080,
+    browser: pictures.Browser = True,
+    budget: pictures.Budget = None,
+    seed: running.SeedOfScene = 0,
+    labels: recordings.Labels = None,
+    bounds: recordings.Bounds = None,
+    resolution: recordings.Resolution = None,
+    intensity_scale: recordings.IntensityScale = None,
+    memory: running.Memory = None,
+    overwrite: outputs.OverwritePages = False,
+    as_json: outputs.JsonOfPictures = False,
 ) -> None:
     """Look at logs, worlds, scenarios, banks and sensors in the browser.
 
@@ -75,13 +40,9 @@ def view(
     ends it. With -o a picture of one sweep is drawn instead.
 
     Examples:
-
       resweep view kitti/sequences/00
-
       resweep view seq00.world kitti/sequences/00
-
       resweep view scene:street --save street.html
-
       resweep view out --sweep 3 -o third.png
     """
     from resweep.cli.shared.inputs import check_writable, parse_cloud
@@ -172,8 +133,8 @@ def _draw(
     overwrite: bool,
 ) -> tuple[Path, Path]:
     """Draw one sweep of a log from above and as the sensor sees it."""
+    from resweep.cli.options.paths import parse_path
     from resweep.cli.shared.inputs import check_writable, report_unknown_sensor
-    from resweep.cli.shared.options import parse_path
     from resweep.io import open_log
     from resweep.viewer import birds_eye, range_image
 
