@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from resweep.cli.options.completion import complete_methods
-from resweep.cli.options.paths import parse_local
+from resweep.cli.options.paths import flag, option, parse_local, setting
 
 # The names of `resweep.build.methods`.
 METHOD_HELP = (
@@ -31,51 +31,43 @@ MethodOfPairs = Annotated[
 # The setting `refine` of all methods.
 Refine = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--refine",
-        metavar="HOW",
-        help="Adjust the world to the recorded beams after its first estimate: none, fast (hybrids) or full.",
-        show_default=False,
+        "HOW",
+        "Adjust the world to the recorded beams after its first estimate: none, fast (hybrids) or full.",
     ),
 ]
 Config = Annotated[Path | None, typer.Option("--config", "-c", help="A YAML file of settings.")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="FIELD=VALUE", help="One setting, such as map.drop_movable=true; repeatable."),
-]
+Settings = Annotated[list[str] | None, setting("One setting, such as map.drop_movable=true; repeatable.")]
 SettingsOfHoldout = Annotated[
     list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as map.ego_radius_m=2.")
 ]
 Scanner = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--scanner",
-        metavar="X,Y,Z",
-        help="A cloud: where its scanner stood, in the cloud's coordinates; else it is found or assumed.",
-        show_default=False,
+        "X,Y,Z",
+        "A cloud: where its scanner stood, in the cloud's coordinates; else it is found or assumed.",
     ),
 ]
-Align = Annotated[
-    bool, typer.Option("--align/--no-align", help="Correct the poses of further logs onto the map of the first.")
-]
+Align = Annotated[bool, flag("--align/--no-align", "Correct the poses of further logs onto the map of the first.")]
 Complete = Annotated[
-    bool, typer.Option("--complete", help="Continue ground and façades where nothing was recorded; they are marked.")
+    bool, flag("--complete", "Continue ground and façades where nothing was recorded; they are marked.")
 ]
 Tile = Annotated[
     float | None,
-    typer.Option(
+    option(
         "--tile",
+        "M",
+        "Side of the tiles, metres; by default a short log is one tile, and a long one has tiles of 50 m.",
         min=2.0,
         max=10_000.0,
-        metavar="M",
-        help="Side of the tiles, metres; by default a short log is one tile, and a long one has tiles of 50 m.",
-        show_default=False,
     ),
 ]
 
 # Of evaluations.
-PerClass = Annotated[bool, typer.Option("--per-class", help="Also give the figures of each class.")]
-Accumulate = Annotated[bool, typer.Option("--accumulate", help="Also compare the paired sweeps as one cloud each.")]
+PerClass = Annotated[bool, flag("--per-class", "Also give the figures of each class.")]
+Accumulate = Annotated[bool, flag("--accumulate", "Also compare the paired sweeps as one cloud each.")]
 Holdout = Annotated[
     str | None, typer.Option("--holdout", help="Sweeps to hold out, such as 5 or 3,7: build from the rest.")
 ]
@@ -85,11 +77,8 @@ Reports = Annotated[
 ]
 
 # Of banks of objects.
-Gallery = Annotated[bool, typer.Option("--gallery", help="Draw a contact sheet of a bank.")]
+Gallery = Annotated[bool, flag("--gallery", "Draw a contact sheet of a bank.")]
 MinPoints = Annotated[
     int | None, typer.Option(min=10, metavar="N", help="Skip objects with fewer returns. [default: 200]")
 ]
-SettingsOfObjects = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="FIELD=VALUE", help="One setting, such as mirror=never or icp.rounds=6."),
-]
+SettingsOfObjects = Annotated[list[str] | None, setting("One setting, such as mirror=never or icp.rounds=6.")]

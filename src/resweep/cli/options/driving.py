@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from resweep.cli.options.paths import flag
+
 Driven = Annotated[
     str,
     typer.Argument(
@@ -20,7 +22,7 @@ World = Annotated[
 ]
 Vehicle = Annotated[str, typer.Option(help="A vehicle of the catalog, or a YAML file.")]
 Sensor = Annotated[str, typer.Option("--sensor", "-s", help="The LiDAR on its roof.")]
-Nine = Annotated[bool, typer.Option("--nine", help="Trace nine rays a pulse in place of one.")]
+Nine = Annotated[bool, flag("--nine", "Trace nine rays a pulse in place of one.")]
 Autonomy = Annotated[
     str, typer.Option(help="Who drives: reference, navigator, tcp:PORT (a process that connects), or MODULE:NAME.")
 ]
@@ -38,7 +40,7 @@ Deadline = Annotated[
 Timeout = Annotated[
     float, typer.Option(min=0.001, metavar="S", help="An autonomy that is silent for so long never answers.")
 ]
-KeepSweeps = Annotated[bool, typer.Option("--sweeps", help="Keep the sweeps of every run.")]
+KeepSweeps = Annotated[bool, flag("--sweeps", "Keep the sweeps of every run.")]
 Search = Annotated[
     str, typer.Option(help="Of hidden-car, look for failures: random, grid or cmaes.", show_default=False)
 ]

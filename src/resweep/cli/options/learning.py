@@ -7,13 +7,10 @@ from typing import Annotated
 
 import typer
 
-from resweep.cli.options.paths import parse_path
+from resweep.cli.options.paths import argument, flag, parse_path, setting
 
-LogsOfSensor = Annotated[
-    list[Path],
-    typer.Argument(parser=parse_path, metavar="LOG...", help="Recordings of one sensor; the last ones are held out."),
-]
-LabelledLogs = Annotated[list[Path], typer.Argument(parser=parse_path, metavar="LOG...", help="Logs with labels.")]
+LogsOfSensor = Annotated[list[Path], argument("LOG...", "Recordings of one sensor; the last ones are held out.")]
+LabelledLogs = Annotated[list[Path], argument("LOG...", "Logs with labels.")]
 Validate = Annotated[
     list[Path] | None,
     typer.Option(
@@ -45,22 +42,14 @@ Intensity = Annotated[
     str, typer.Option("--intensity", metavar="VARIANT", help="What learns the intensities; none leaves them.")
 ]
 Transferable = Annotated[
-    bool,
-    typer.Option("--transferable", help="Learn only what means the same for other sensors: no lasers, no images."),
+    bool, flag("--transferable", "Learn only what means the same for other sensors: no lasers, no images.")
 ]
 Folds = Annotated[int, typer.Option(min=2, metavar="N", help="Worlds a log, each without one of N parts.")]
 Epochs = Annotated[int | None, typer.Option(min=1, metavar="N", help="Epochs at most.", show_default=False)]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="FIELD=VALUE", help="Another setting, such as drop.training.learning_rate=1e-4."),
-]
+Settings = Annotated[list[str] | None, setting("Another setting, such as drop.training.learning_rate=1e-4.")]
 SettingsOfTraining = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="FIELD=VALUE",
-        help="A setting of the training as FIELD=VALUE, such as epochs=10 or network.cell_m=0.3; may be repeated.",
-    ),
+    setting("A setting of the training as FIELD=VALUE, such as epochs=10 or network.cell_m=0.3; may be repeated."),
 ]
 LabellingModel = Annotated[
     Path, typer.Option("--model", "-m", metavar="MODEL", help="The folder that resweep learn semantics wrote.")

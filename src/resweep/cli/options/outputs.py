@@ -8,109 +8,47 @@ from typing import Annotated
 import typer
 
 from resweep.cli.options.completion import complete_formats
-from resweep.cli.options.paths import parse_local, parse_path
+from resweep.cli.options.paths import argument, flag, option, output, parse_local, parse_path
 
 # Where to.
-World = Annotated[
-    Path, typer.Option("--output", "-o", parser=parse_path, metavar="WORLD", help="The .world folder to write.")
-]
-LogFolder = Annotated[
-    Path, typer.Option("--output", "-o", parser=parse_path, metavar="OUT", help="The folder to write the log to.")
-]
-LabelledLog = Annotated[
-    Path, typer.Option("-o", "--output", parser=parse_path, metavar="OUT", help="Folder of the labelled log.")
-]
-Converted = Annotated[
-    Path, typer.Argument(parser=parse_path, metavar="OUT", help="A file with a known suffix, or a new folder.")
-]
-Dataset = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", parser=parse_path, metavar="OUT", help="The folder of the dataset.", show_default=False
-    ),
-]
-MergedDataset = Annotated[
-    Path, typer.Option("--output", "-o", parser=parse_local, metavar="OUT", help="The folder of the merged dataset.")
-]
-RunFolder = Annotated[
-    Path, typer.Option("--output", "-o", parser=parse_local, metavar="OUT", help="The folder to write to.")
-]
-DemoFolder = Annotated[
-    Path, typer.Option("--output", "-o", parser=parse_local, metavar="PATH", help="The folder to make.")
-]
-Model = Annotated[
-    Path, typer.Option("--output", "-o", parser=parse_local, metavar="MODEL", help="The folder of the model.")
-]
-SemanticModel = Annotated[
-    Path, typer.Option("-o", "--output", parser=parse_local, metavar="MODEL", help="Folder of the model.")
-]
-BankOrPicture = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", parser=parse_local, metavar="OUT", help="The bank to write; with --gallery, the PNG."
-    ),
-]
-PlotOrFit = Annotated[
-    Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        parser=parse_local,
-        metavar="PATH",
-        help="The PNG to write (NAME.png if left out), or the YAML of --fit.",
-    ),
-]
-Report = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", parser=parse_local, metavar="PATH", help="Also write the report, as .html or .json."
-    ),
-]
-Comparison = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", parser=parse_local, metavar="PATH", help="Also write the comparison, as .html or .json."
-    ),
-]
-PictureOrFilm = Annotated[
-    Path,
-    typer.Option("--output", "-o", parser=parse_local, metavar="OUT", help="A .png picture, or an .mp4 or .gif film."),
-]
+World = Annotated[Path, output("WORLD", "The .world folder to write.", parser=parse_path)]
+LogFolder = Annotated[Path, output("OUT", "The folder to write the log to.", parser=parse_path)]
+LabelledLog = Annotated[Path, output("OUT", "Folder of the labelled log.", parser=parse_path)]
+Converted = Annotated[Path, argument("OUT", "A file with a known suffix, or a new folder.")]
+Dataset = Annotated[Path | None, output("OUT", "The folder of the dataset.", parser=parse_path, show_default=False)]
+MergedDataset = Annotated[Path, output("OUT", "The folder of the merged dataset.")]
+RunFolder = Annotated[Path, output("OUT", "The folder to write to.")]
+DemoFolder = Annotated[Path, output("PATH", "The folder to make.")]
+Model = Annotated[Path, output("MODEL", "The folder of the model.")]
+SemanticModel = Annotated[Path, output("MODEL", "Folder of the model.")]
+BankOrPicture = Annotated[Path | None, output("OUT", "The bank to write; with --gallery, the PNG.")]
+PlotOrFit = Annotated[Path | None, output("PATH", "The PNG to write (NAME.png if left out), or the YAML of --fit.")]
+Report = Annotated[Path | None, output("PATH", "Also write the report, as .html or .json.")]
+Comparison = Annotated[Path | None, output("PATH", "Also write the comparison, as .html or .json.")]
+PictureOrFilm = Annotated[Path, output("OUT", "A .png picture, or an .mp4 or .gif film.")]
 PictureOfSweep = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        parser=parse_local,
-        metavar="OUT.png",
-        help="Draw a picture of one sweep from above instead, and OUT-range.png as the sensor sees.",
+    output(
+        "OUT.png",
+        "Draw a picture of one sweep from above instead, and OUT-range.png as the sensor sees.",
         show_default=False,
     ),
 ]
 Page = Annotated[
-    Path | None,
-    typer.Option(
-        "--save",
-        parser=parse_local,
-        metavar="PAGE.html",
-        help="Write a page that needs no server, and stop.",
-        show_default=False,
-    ),
+    Path | None, option("--save", "PAGE.html", "Write a page that needs no server, and stop.", parser=parse_local)
 ]
 
 # Over what is there, or on from where a stopped command was.
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")]
-OverwriteWorld = Annotated[bool, typer.Option("--overwrite", help="Replace the world at WORLD.")]
-OverwriteLog = Annotated[bool, typer.Option("--overwrite", help="Replace the log at OUT.")]
-OverwriteModel = Annotated[bool, typer.Option("--overwrite", help="Replace the model at MODEL.")]
-OverwriteSemanticModel = Annotated[bool, typer.Option("--overwrite", help="Replace MODEL if it exists.")]
-OverwriteBank = Annotated[bool, typer.Option("--overwrite", help="Replace the bank or the picture at OUT.")]
-OverwritePicture = Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")]
-OverwritePages = Annotated[bool, typer.Option("--overwrite", help="Replace pictures or a page that exist.")]
-OverwriteDemo = Annotated[bool, typer.Option("--overwrite", help="Replace the folder of an earlier demo.")]
-Resume = Annotated[
-    bool, typer.Option("--resume/--no-resume", help="Keep finished steps in WORLD.partial until the end.")
-]
+Overwrite = Annotated[bool, flag("--overwrite", "Replace OUT if it exists.")]
+OverwriteWorld = Annotated[bool, flag("--overwrite", "Replace the world at WORLD.")]
+OverwriteLog = Annotated[bool, flag("--overwrite", "Replace the log at OUT.")]
+OverwriteModel = Annotated[bool, flag("--overwrite", "Replace the model at MODEL.")]
+OverwriteSemanticModel = Annotated[bool, flag("--overwrite", "Replace MODEL if it exists.")]
+OverwriteBank = Annotated[bool, flag("--overwrite", "Replace the bank or the picture at OUT.")]
+OverwritePicture = Annotated[bool, flag("--overwrite", "Replace an output that exists.")]
+OverwritePages = Annotated[bool, flag("--overwrite", "Replace pictures or a page that exist.")]
+OverwriteDemo = Annotated[bool, flag("--overwrite", "Replace the folder of an earlier demo.")]
+Resume = Annotated[bool, flag("--resume/--no-resume", "Keep finished steps in WORLD.partial until the end.")]
 
 # In which format.
 FormatOfDrive = Annotated[
@@ -134,12 +72,11 @@ FormatOfFolder = Annotated[
 ]
 Points = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--points",
-        metavar="LAYOUT",
-        help="Points of a ros2 bag as a driver lays them out: velodyne, ouster, livox or hesai; "
+        "LAYOUT",
+        "Points of a ros2 bag as a driver lays them out: velodyne, ouster, livox or hesai; "
         "resweep (default) has labels too.",
-        show_default=False,
     ),
 ]
 Frame = Annotated[str | None, typer.Option(help="sensor (as fired), deskewed (motion undone) or world coordinates.")]
@@ -160,19 +97,15 @@ Crs = Annotated[
 ]
 
 # What is printed: outputs by `resweep.cli.shared.outputs.print_outputs`.
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
-JsonOfPictures = Annotated[
-    bool, typer.Option("--json", help="With -o or --save: print one JSON object as the last line.")
-]
-JsonOfFacts = Annotated[bool, typer.Option("--json", help="Print all of it as one JSON object.")]
-JsonOfBank = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
-JsonOfScenario = Annotated[bool, typer.Option("--json", help="Print the scenario as one JSON object.")]
-JsonOfSensors = Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")]
-JsonOfFigures = Annotated[bool, typer.Option("--json", help="Print the figures as one line of JSON.")]
-JsonOfScores = Annotated[bool, typer.Option("--json", help="End with one JSON object: mIoU, and IoU by class.")]
-Everything = Annotated[
-    bool, typer.Option("--all", help="Also list every setting and figure that the summary leaves out.")
-]
-Template = Annotated[bool, typer.Option("--template", help="Print a commented YAML file to begin with.")]
-Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema, for editors.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan of the build, and stop.")]
+Json = Annotated[bool, flag("--json", "Print one JSON object as the last line.")]
+JsonOfPictures = Annotated[bool, flag("--json", "With -o or --save: print one JSON object as the last line.")]
+JsonOfFacts = Annotated[bool, flag("--json", "Print all of it as one JSON object.")]
+JsonOfBank = Annotated[bool, flag("--json", "Print one JSON object instead of a table.")]
+JsonOfScenario = Annotated[bool, flag("--json", "Print the scenario as one JSON object.")]
+JsonOfSensors = Annotated[bool, flag("--json", "Print JSON in place of tables.")]
+JsonOfFigures = Annotated[bool, flag("--json", "Print the figures as one line of JSON.")]
+JsonOfScores = Annotated[bool, flag("--json", "End with one JSON object: mIoU, and IoU by class.")]
+Everything = Annotated[bool, flag("--all", "Also list every setting and figure that the summary leaves out.")]
+Template = Annotated[bool, flag("--template", "Print a commented YAML file to begin with.")]
+Schema = Annotated[bool, flag("--schema", "Print the JSON Schema, for editors.")]
+DryRun = Annotated[bool, flag("--dry-run", "Print the plan of the build, and stop.")]

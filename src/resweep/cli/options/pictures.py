@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from resweep.cli.options.completion import complete_cameras, complete_views
-from resweep.cli.options.paths import parse_local
+from resweep.cli.options.paths import flag, option, parse_local
 
 Place = Annotated[
     str, typer.Argument(help="A world (scene:NAME, mesh file), a log, or a scenario.", show_default=False)
@@ -45,14 +45,9 @@ Projection = Annotated[
     str,
     typer.Option("--camera", autocompletion=complete_cameras, metavar="KIND", help="pinhole, panoramic or above."),
 ]
-Eye = Annotated[
-    str | None, typer.Option("--from", metavar="X,Y,Z", help="Where the camera stands.", show_default=False)
-]
-Target = Annotated[str | None, typer.Option("--at", metavar="X,Y,Z", help="What it looks at.", show_default=False)]
-Along = Annotated[
-    str | None,
-    typer.Option("--along", metavar="POSES", help="Fly along a poses file or log, for a film.", show_default=False),
-]
+Eye = Annotated[str | None, option("--from", "X,Y,Z", "Where the camera stands.")]
+Target = Annotated[str | None, option("--at", "X,Y,Z", "What it looks at.")]
+Along = Annotated[str | None, option("--along", "POSES", "Fly along a poses file or log, for a film.")]
 Behind = Annotated[float, typer.Option(min=0.0, metavar="M", help="How far behind the path a flight stays.")]
 Above = Annotated[float, typer.Option(min=0.0, metavar="M", help="How far above it.")]
 Size = Annotated[str, typer.Option(metavar="WxH", help="Pixels.")]
@@ -71,10 +66,8 @@ Reach = Annotated[
 ]
 Host = Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")]
 Port = Annotated[int, typer.Option(min=1, max=65535, help="Port; the next free one if it is in use.")]
-Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser, where there is a display.")]
-BrowserOfReport = Annotated[
-    bool, typer.Option("--browser/--no-browser", help="Open the report, where there is a display.")
-]
+Browser = Annotated[bool, flag("--browser/--no-browser", "Open a browser, where there is a display.")]
+BrowserOfReport = Annotated[bool, flag("--browser/--no-browser", "Open the report, where there is a display.")]
 Budget = Annotated[
     int | None, typer.Option(min=1000, metavar="N", help="Primitives of a world to show at once; more where you look.")
 ]

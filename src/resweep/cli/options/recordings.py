@@ -8,42 +8,19 @@ from typing import Annotated
 import typer
 
 from resweep.cli.options.completion import complete_formats
-from resweep.cli.options.paths import parse_path
+from resweep.cli.options.paths import argument, flag, option, parse_path
 
 DEMO_SWEEPS = 60  # of a user's log: a demo is short
 
 # Logs, as arguments.
-Logs = Annotated[
-    list[Path],
-    typer.Argument(parser=parse_path, metavar="LOG...", help="Recordings of one place.", show_default=False),
-]
-TrackedLog = Annotated[
-    Path, typer.Argument(parser=parse_path, metavar="LOG", help="A log with tracked boxes.", show_default=False)
-]
-SweepOrLog = Annotated[
-    Path, typer.Argument(parser=parse_path, metavar="LOG", help="A sweep file or the folder of a log.")
-]
-LogOrWorld = Annotated[
-    Path, typer.Argument(parser=parse_path, metavar="IN", help="A sweep file, the folder of a log, or a world.")
-]
-LogOrBank = Annotated[
-    Path,
-    typer.Argument(
-        parser=parse_path, metavar="LOG|BANK", help="A log with annotated boxes, or a bank.", show_default=False
-    ),
-]
-Simulated = Annotated[
-    Path,
-    typer.Argument(
-        parser=parse_path, metavar="SIM|LOG", help="Simulated sweep file or log; with --holdout, the real log."
-    ),
-]
-Real = Annotated[
-    Path | None, typer.Argument(parser=parse_path, metavar="[REAL]", help="Real sweep file, or the folder of a log.")
-]
-NuScenesFolders = Annotated[
-    list[Path], typer.Argument(parser=parse_path, metavar="IN...", help="Folders of nuScenes datasets.")
-]
+Logs = Annotated[list[Path], argument("LOG...", "Recordings of one place.", show_default=False)]
+TrackedLog = Annotated[Path, argument("LOG", "A log with tracked boxes.", show_default=False)]
+SweepOrLog = Annotated[Path, argument("LOG", "A sweep file or the folder of a log.")]
+LogOrWorld = Annotated[Path, argument("IN", "A sweep file, the folder of a log, or a world.")]
+LogOrBank = Annotated[Path, argument("LOG|BANK", "A log with annotated boxes, or a bank.", show_default=False)]
+Simulated = Annotated[Path, argument("SIM|LOG", "Simulated sweep file or log; with --holdout, the real log.")]
+Real = Annotated[Path | None, argument("[REAL]", "Real sweep file, or the folder of a log.")]
+NuScenesFolders = Annotated[list[Path], argument("IN...", "Folders of nuScenes datasets.")]
 Anything = Annotated[
     Path,
     typer.Argument(
@@ -54,13 +31,7 @@ Anything = Annotated[
 # In place of the demo's street.
 OwnLog = Annotated[
     Path | None,
-    typer.Option(
-        "--log",
-        parser=parse_path,
-        metavar="PATH",
-        help="Your own recording, of any format, in place of the street.",
-        show_default=False,
-    ),
+    option("--log", "PATH", "Your own recording, of any format, in place of the street.", parser=parse_path),
 ]
 
 # Which sweeps, and what of them.
@@ -79,15 +50,11 @@ OneSweep = Annotated[
     int | None, typer.Option(metavar="N", help="One sweep of a log; all of them by default.", show_default=False)
 ]
 SweepNumber = Annotated[int, typer.Option(metavar="N", help="Which sweep of a log, from 0; -1 is the last.")]
-DropBadPoints = Annotated[
-    bool, typer.Option("--drop-nan", help="Leave out points whose coordinates are NaN or infinite.")
-]
-DropNan = Annotated[bool, typer.Option("--drop-nan", help="Leave out points that hold NaN.")]
-KeepGoing = Annotated[bool, typer.Option("--keep-going", help="Skip sweeps that cannot be read, and say so.")]
-KeepGoingLogs = Annotated[
-    bool, typer.Option("--keep-going", help="Skip logs and sweeps that cannot be read or joined, and say so.")
-]
-KeepGoingPoses = Annotated[bool, typer.Option("--keep-going", help="Leave out bad poses of a log, and say so.")]
+DropBadPoints = Annotated[bool, flag("--drop-nan", "Leave out points whose coordinates are NaN or infinite.")]
+DropNan = Annotated[bool, flag("--drop-nan", "Leave out points that hold NaN.")]
+KeepGoing = Annotated[bool, flag("--keep-going", "Skip sweeps that cannot be read, and say so.")]
+KeepGoingLogs = Annotated[bool, flag("--keep-going", "Skip logs and sweeps that cannot be read or joined, and say so.")]
+KeepGoingPoses = Annotated[bool, flag("--keep-going", "Leave out bad poses of a log, and say so.")]
 
 # What a log does not say itself.
 FormatOfLogs = Annotated[
@@ -97,11 +64,8 @@ FormatOfLogs = Annotated[
 FormatOfLog = Annotated[str | None, typer.Option("--format", "-f", help="The log's format, if it is not guessed.")]
 Labels = Annotated[
     str | None,
-    typer.Option(
-        "--labels",
-        metavar="NAME",
-        help="What the log's label ids mean, where it does not say: a vocabulary's name or YAML file.",
-        show_default=False,
+    option(
+        "--labels", "NAME", "What the log's label ids mean, where it does not say: a vocabulary's name or YAML file."
     ),
 ]
 FromLabels = Annotated[
@@ -111,64 +75,49 @@ FromLabels = Annotated[
 # Where its sweeps were: used by `resweep.cli.shared.inputs.open_posed`.
 Poses = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--poses",
+        "FILE",
+        "Poses (TUM, KITTI or CSV) in place of the log's own; line i of a KITTI file is that of sweep i.",
         parser=parse_path,
-        metavar="FILE",
-        help="Poses (TUM, KITTI or CSV) in place of the log's own; line i of a KITTI file is that of sweep i.",
-        show_default=False,
     ),
 ]
 PoseRate = Annotated[
     float | None,
-    typer.Option(
-        "--pose-rate",
-        min=1e-3,
-        metavar="HZ",
-        help="Poses a second, for KITTI files without times, instead of one a sweep.",
-        show_default=False,
-    ),
+    option("--pose-rate", "HZ", "Poses a second, for KITTI files without times, instead of one a sweep.", min=1e-3),
 ]
-Odometry = Annotated[bool, typer.Option("--odometry", help="Find the poses from the sweeps (KISS-ICP).")]
+Odometry = Annotated[bool, flag("--odometry", "Find the poses from the sweeps (KISS-ICP).")]
 OdometryReplaces = Annotated[
-    bool, typer.Option("--odometry", help="Find the poses from the sweeps (KISS-ICP); replaces the log's own.")
+    bool, flag("--odometry", "Find the poses from the sweeps (KISS-ICP); replaces the log's own.")
 ]
 OdometryOfHoldout = Annotated[
-    bool, typer.Option("--odometry", help="With --holdout: find the log's poses from its sweeps (KISS-ICP).")
+    bool, flag("--odometry", "With --holdout: find the log's poses from its sweeps (KISS-ICP).")
 ]
-OdometryIfNone = Annotated[bool, typer.Option("--odometry", help="Find the poses of a log that has none.")]
+OdometryIfNone = Annotated[bool, flag("--odometry", "Find the poses of a log that has none.")]
 
 # Clouds of surveys: used by `resweep.cli.shared.inputs.parse_cloud`.
 Bounds = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--bounds",
-        metavar="X0,Y0,X1,Y1[,Z0,Z1]",
-        help="LAS, LAZ and COPC: only the points in this box, in the coordinates of the files.",
-        show_default=False,
+        "X0,Y0,X1,Y1[,Z0,Z1]",
+        "LAS, LAZ and COPC: only the points in this box, in the coordinates of the files.",
     ),
 ]
-Resolution = Annotated[
-    float | None,
-    typer.Option(
-        "--resolution", metavar="M", help="COPC: only levels down to M metres between points.", show_default=False
-    ),
-]
+Resolution = Annotated[float | None, option("--resolution", "M", "COPC: only levels down to M metres between points.")]
 IntensityScale = Annotated[
     float | None,
-    typer.Option(
+    option(
         "--intensity-scale",
-        metavar="N",
-        help="LAS, LAZ and COPC of other programs: counts of an intensity of 1, such as 255; 65535 unless given.",
-        show_default=False,
+        "N",
+        "LAS, LAZ and COPC of other programs: counts of an intensity of 1, such as 255; 65535 unless given.",
     ),
 ]
 FromIntensityScale = Annotated[
     float | None,
-    typer.Option(
+    option(
         "--from-intensity-scale",
-        metavar="N",
-        help="LAS, LAZ and COPC of other programs as input: counts of an intensity of 1, such as 255 or 4095.",
-        show_default=False,
+        "N",
+        "LAS, LAZ and COPC of other programs as input: counts of an intensity of 1, such as 255 or 4095.",
     ),
 ]

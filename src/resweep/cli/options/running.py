@@ -6,31 +6,24 @@ from typing import Annotated
 
 import typer
 
+from resweep.cli.options.paths import flag, option
+
 # Of every command, before its name or after it.
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Show every piece of work, however short, with its time.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress; only results, warnings and errors.")]
+Verbose = Annotated[bool, flag("--verbose -v", "Show every piece of work, however short, with its time.")]
+Quiet = Annotated[bool, flag("--quiet -q", "Show no progress; only results, warnings and errors.")]
 
 # Of what may be larger than memory: used by `resweep.memory.parse_memory`.
 Memory = Annotated[
-    str | None,
-    typer.Option(
-        "--memory",
-        metavar="SIZE",
-        help="Memory to hold at most, such as 4GB; half of the machine's by default.",
-        show_default=False,
-    ),
+    str | None, option("--memory", "SIZE", "Memory to hold at most, such as 4GB; half of the machine's by default.")
 ]
 # Of work that can be divided: opened by `resweep.cluster.open_workers`.
 Cluster = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--cluster",
-        metavar="WHERE",
-        help="Run on the workers of a dask cluster: local:N, the address of a scheduler (tcp://host:port), or a YAML "
+        "WHERE",
+        "Run on the workers of a dask cluster: local:N, the address of a scheduler (tcp://host:port), or a YAML "
         "file; the bytes are the same.",
-        show_default=False,
     ),
 ]
 Threads = Annotated[int, typer.Option(min=0, metavar="N", help="0 takes all cores.")]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from resweep.cli.options.completion import complete_sensors
-from resweep.cli.options.paths import parse_local
+from resweep.cli.options.paths import flag, option, parse_local, setting
 
 World = Annotated[
     str,
@@ -56,33 +56,28 @@ SensorName = Annotated[
 Rate = Annotated[float | None, typer.Option("--rate", metavar="HZ", help="Another rotation rate.")]
 Noise = Annotated[
     float | None,
-    typer.Option(
+    option(
         "--noise-m",
+        "SIGMA",
+        "Range noise, one sigma in metres, in place of the sensor's own; recorded beams have none.",
         min=0.0,
         max=1.0,
-        metavar="SIGMA",
-        help="Range noise, one sigma in metres, in place of the sensor's own; recorded beams have none.",
-        show_default=False,
     ),
 ]
 Rays = Annotated[str | None, typer.Option(help="Rays a pulse: single, nine or random.")]
 Mode = Annotated[str | None, typer.Option(help="Returns: first, last, strongest, strongest-and-last or multiple.")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="FIELD=VALUE", help="Another field of the sensor; may be repeated."),
-]
+Settings = Annotated[list[str] | None, setting("Another field of the sensor; may be repeated.")]
 # A folder that 'resweep learn' wrote.
 Realism = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--realism",
+        "MODEL",
+        "A learned model of the sensor, from 'resweep learn raydrop': drops beams, and sets intensities.",
         parser=parse_local,
-        metavar="MODEL",
-        help="A learned model of the sensor, from 'resweep learn raydrop': drops beams, and sets intensities.",
-        show_default=False,
     ),
 ]
-Plot = Annotated[bool, typer.Option("--plot", help="Draw the firing pattern and the beam to a PNG.")]
+Plot = Annotated[bool, flag("--plot", "Draw the firing pattern and the beam to a PNG.")]
 Fit = Annotated[str | None, typer.Option("--fit", metavar="LOG", help="Estimate the sensor that recorded LOG.")]
 
 # Where it drives, and among what.
@@ -119,7 +114,7 @@ BankOfLog = Annotated[
     Path | None, typer.Option("--bank", help="The objects to draw from; without, those of the log itself.")
 ]
 SweepCount = Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N sweeps.", show_default=False)]
-Standing = Annotated[bool, typer.Option("--standing", help="Stand still at each pose instead of driving along them.")]
+Standing = Annotated[bool, flag("--standing", "Stand still at each pose instead of driving along them.")]
 Offset = Annotated[
     str | None, typer.Option(metavar="X,Y,Z", help="Where the sensor sits in the frame of the poses, metres.")
 ]
@@ -128,7 +123,4 @@ Offset = Annotated[
 Plan = Annotated[
     str | None, typer.Argument(metavar="PLAN", help="A YAML file, or edge-cases or simkitti32.", show_default=False)
 ]
-SettingsOfPlan = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="FIELD=VALUE", help="Another field of the plan, such as variants=5."),
-]
+SettingsOfPlan = Annotated[list[str] | None, setting("Another field of the plan, such as variants=5.")]
