@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import typer
-
-_COUNTS = ("n_splats", "n_volumes", "n_faces")  # of a layer in the index of a world
 _LISTED = 8  # values of a list that are shown
 _COUNTED = ("labels", "first sweep: labels", "categories")  # names with counts, shown in one paragraph
 
@@ -126,20 +123,3 @@ def _format_bytes(count: float) -> str:
         count /= 1000
         units.pop(0)
     return f"{count:.3g} {units[0]}"
-
-
-def print_built(output: Path, seconds: float) -> dict[str, Any]:
-    """Print what a new world holds and from what it was built; returns that for ``--json``."""
-    from resweep.worlds.store.index import read_index
-
-    index = read_index(output)
-    low, high = index["bounds"]
-    counts = [(layer.get(name), layer["name"]) for layer in index["layers"] for name in _COUNTS]
-    parts = " and ".join(f"{count:,} {name}" for count, name in counts if count)
-    typer.echo(f"{output}: {parts} over {high[0] - low[0]:.0f} x {high[1] - low[1]:.0f} m")
-    meta = index["meta"]
-    if "scanner" in meta:
-        typer.echo(f"{meta['scanner']}")
-    typer.echo(f"from {meta['points']:,} points of {meta['sweeps']:,} sweeps, in {seconds:.1f} s")
-    layers = {str(name): count for count, name in counts if count}
-    return {"layers": layers, "points": meta["points"], "sweeps": meta["sweeps"], "seconds": round(seconds, 3)}

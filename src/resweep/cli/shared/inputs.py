@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from resweep.errors import InputError, OutputError, ResweepError
-from resweep.remote import find_path, is_remote, is_unfinished
+from resweep.errors import InputError, ResweepError
+from resweep.remote import find_path
 from resweep.scenes.opening import check_world as check_world
 from resweep.scenes.opening import open_world as open_world
 from resweep.scenes.opening import stream_world as stream_world
@@ -94,6 +93,19 @@ def open_posed(
     if poses_only:
         return open_log(path, keep_going="poses" if keep_going else False, **options)
     return open_recording(path, keep_going, **options)
+
+
+def check_odometry(odometry: bool, poses: Path | None) -> None:
+    """Raise if poses are to be found that are given."""
+    if odometry and poses is not None:
+        raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
+
+
+def find_poses(log: Log) -> Log:
+    """The log with poses that are found from its sweeps."""
+    from resweep.register import odometry
+
+    return odometry(log, progress=True)
 
 
 def report_skipped(path: Path | str, log: Log) -> None:
@@ -246,29 +258,3 @@ def nest_settings(settings: list[str], given: dict[str, Any] | None = None) -> d
                 raise ResweepError(f"--set '{key}': '{part}' has no parts")
         level[last] = value
     return data
-
-
-def check_folder(path: Path, overwrite: bool) -> None:
-    """Raise if a folder cannot be written at ``path``: something is there, or its parent is not writable."""
-    if path.exists() and not path.is_dir():
-        raise OutputError(f"{path}: is a file; the output is a folder, choose another name")
-    if path.is_dir() and any(path.iterdir()) and not overwrite and not is_unfinished(path):
-        raise OutputError(f"{path}: exists and is not empty; choose another name or give --overwrite")
-    check_writable(path)
-
-
-def check_writable(path: Path) -> None:
-    """Raise if nothing can be written beside ``path``, by trying; folders that are missing do not count.
-
-    Of an object store the lock, which is held from the start, has shown it.
-    """
-    if is_remote(path):
-        return
-    folder = next(parent for parent in path.absolute().parents if parent.exists())
-    try:
-        with tempfile.TemporaryDirectory(prefix=".resweep-", dir=folder):
-            return
-    except OSError as error:
-        raise OutputError(
-            f"{path}: cannot be written, {folder} refuses it ({error.strerror or error}); choose another folder"
-        ) from error

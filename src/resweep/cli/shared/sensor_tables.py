@@ -8,17 +8,47 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from resweep.errors import ResweepError
+
 if TYPE_CHECKING:
     from resweep.calibrate import SensorFit
     from resweep.calibrate.sensor.fit_sensor import Character
     from resweep.sensors import Sensor
 
 
-def make_fit_record(found: SensorFit, output: Path | None) -> dict[str, Any]:
+def fit_to_log(log: str, output: Path | None, plot: bool, json: bool) -> None:
+    """Fit a sensor to a log, write and draw it if asked for, and print it."""
+    from resweep.calibrate import fit_sensor
+    from resweep.files import atomic_file
+
+    if output is not None and output.suffix.lower() not in (".yaml", ".yml"):
+        raise ResweepError(f"{output}: a fitted sensor is written as YAML; give -o NAME.yaml")
+    found = fit_sensor(log, None if output is None else output.stem)
+    if output is not None:
+        with atomic_file(output) as temporary:
+            temporary.write_text(found.sensor.to_yaml(), encoding="utf-8")
+    if json:
+        typer.echo(json_format.dumps(_record_fit(found, output), indent=2))
+    else:
+        _print_fit(found)
+        typer.echo(str(output) if output else "give -o NAME.yaml to keep it")
+    if plot:
+        draw_pattern(found.sensor, (output or Path(f"{found.sensor.name}.yaml")).with_suffix(".png"), json=False)
+
+
+def draw_pattern(sensor: Sensor, path: Path, json: bool) -> None:
+    """Draw the firing pattern and the beam of a sensor, and print where."""
+    from resweep.sensors.pattern_plot import plot_sensor
+
+    plot_sensor(sensor, path)
+    typer.echo(json_format.dumps({"name": sensor.name, "png": str(path)}) if json else str(path))
+
+
+def _record_fit(found: SensorFit, output: Path | None) -> dict[str, Any]:
     """A fitted sensor for ``--json``."""
     return {
         **found.sensor.model_dump(mode="json", exclude_none=True),
-        **count_figures(found.sensor),
+        **_count_figures(found.sensor),
         "nearest": found.pattern.nearest.name,
         "elevation_rms_deg": round(found.pattern.elevation_rms_deg, 3),
         "character": found.figures.to_dict(),
@@ -26,7 +56,7 @@ def make_fit_record(found: SensorFit, output: Path | None) -> dict[str, Any]:
     }
 
 
-def print_fit(found: SensorFit) -> None:
+def _print_fit(found: SensorFit) -> None:
     """Print a fitted sensor: its rings, its reach, the nearest of the catalog, and what its returns show."""
     from rich.table import Table
 
@@ -73,7 +103,7 @@ def _print_figures(character: Character) -> None:
     make_console().print(table)
 
 
-def count_figures(sensor: Sensor) -> dict[str, Any]:
+def _count_figures(sensor: Sensor) -> dict[str, Any]:
     """What a table shows of a sensor; counted from the firing pattern itself."""
     from resweep.sensors import fire
     from resweep.sensors.pattern_plot import angles_deg
@@ -93,7 +123,7 @@ def count_figures(sensor: Sensor) -> dict[str, Any]:
 
 def print_catalog(catalog: list[Sensor], json: bool) -> None:
     """Print sensors, one a line, or as JSON."""
-    rows = [(sensor, count_figures(sensor)) for sensor in catalog]
+    rows = [(sensor, _count_figures(sensor)) for sensor in catalog]
     if json:
         keys = ("name", "title", "range_min_m", "range_max_m")
         brief = [{**{key: getattr(sensor, key) for key in keys}, **figures} for sensor, figures in rows]
@@ -123,9 +153,12 @@ def print_catalog(catalog: list[Sensor], json: bool) -> None:
     make_console().print(table)
 
 
-def print_spec(sensor: Sensor) -> None:
-    """Print the YAML of a sensor, with what follows from it as comments."""
-    figures = count_figures(sensor)
+def print_spec(sensor: Sensor, json: bool) -> None:
+    """Print the YAML of a sensor, with what follows from it as comments; or all of it as JSON."""
+    figures = _count_figures(sensor)
+    if json:
+        typer.echo(json_format.dumps({**sensor.model_dump(mode="json", exclude_none=True), **figures}, indent=2))
+        return
     typer.echo(sensor.to_yaml(), nl=False)
     typer.echo(f"# {figures['pulses_per_sweep']:,} pulses in a sweep of {figures['sweep_period_s']:g} s")
     if figures["azimuth_step_deg"]:

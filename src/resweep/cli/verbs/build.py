@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import time
-
-import typer
-
 from resweep.cli.options import building, outputs, recordings, running
 from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import locks
-from resweep.errors import OutputError, ResweepError
 from resweep.memory import parse_memory
 
 
@@ -60,47 +54,20 @@ def build(
       resweep build s3://drives/seq00 -o s3://maps/seq00.world
     """
     bound = parse_memory(memory)
-    from resweep.build.pipeline import build as build_world
-    from resweep.build.plan import resolve
-    from resweep.build.recordings import join_recordings
-    from resweep.cli.shared.facts import print_built
-    from resweep.cli.shared.inputs import add_refinement, check_writable, parse_cloud, parse_scanner, read_build_config
-    from resweep.cli.shared.next_command import name_drive, suggest_simulation
-    from resweep.cli.shared.shared_recordings import open_logs, parse_slice
-    from resweep.cluster import open_workers
-    from resweep.prepare.clouds.place import is_cloud
-    from resweep.worlds.store.generations import is_taken
-    from resweep.worlds.store.save import check_name
+    from resweep.cli.shared.building import Recordings, build_world, check_world_folder, parse_slice, print_plan
+    from resweep.cli.shared.inputs import add_refinement, check_odometry, parse_cloud, parse_scanner, read_build_config
 
-    check_name(output)
-    if is_taken(output) and not overwrite and not dry_run:
-        raise OutputError(f"{output}: exists; choose another name or give --overwrite")
-    check_writable(output)
+    check_world_folder(output, overwrite or dry_run)
     settings = [*(set_ or []), *parse_scanner(scanner, len(logs)), *(["complete=true"] if complete else [])]
     chosen = read_build_config(method, config, add_refinement(settings, refine))
-    if odometry and poses is not None:
-        raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
-    skipped: list[str] = []
-    tolerant = skipped if keep_going else None
+    check_odometry(odometry, poses)
     cloud = {**parse_cloud(bounds, resolution, intensity_scale), **({"drop_nan": True} if drop_nan else {})}
-    opened = open_logs(logs, format, labels, poses, pose_rate, cloud, parse_slice(sweeps), tolerant)
-    began = time.perf_counter()
-    recordings = [log for _, log in opened]
-    log, shifts = join_recordings(recordings, chosen, odometry=odometry, align=align, left_out=tolerant)
-    for shift in shifts:
-        typer.echo(str(shift), err=True)
+    how = {"poses": poses, "pose_rate": pose_rate, "format": format, "labels": labels, **cloud}
+    given = Recordings(logs, parse_slice(sweeps), keep_going, how)
+    joined = given.join(chosen, odometry, align)
     if dry_run:
-        plan = resolve(log, chosen, tile_m=tile, memory=bound, progress=True)
-        typer.echo(json.dumps(plan.to_dict()) if as_json else str(plan).rstrip())
+        print_plan(joined, chosen, as_json, tile_m=tile, memory=bound)
         return
-    with open_workers(cluster) as workers:
-        build_world(log, chosen, output, tile_m=tile, memory=bound, workers=workers, overwrite=overwrite, resume=resume)
-    for line in skipped:
-        typer.echo(line, err=True)
-    facts = print_built(output, time.perf_counter() - began)
-    placed = is_cloud(recordings[0], chosen.cloud)
-    named = not (odometry or placed or format)
-    like = name_drive(opened[0][0], recordings[0], parse_slice(sweeps)) if named else None
-    given = {"--poses": poses, "--pose-rate": pose_rate}
-    typer.echo(f"next: {suggest_simulation(output, log, placed, like, given, bool(skipped))}")
+    kept = {"tile_m": tile, "memory": bound, "overwrite": overwrite, "resume": resume}
+    facts = build_world(given, joined, chosen, output, cluster, **kept)
     print_outputs([("world", output)], as_json, **facts)

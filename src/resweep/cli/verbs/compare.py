@@ -20,15 +20,11 @@ def compare(
       resweep evaluate kitti/sequences/00 --holdout 5 --method surfels -o surfels.json
       resweep compare hybrid.json surfels.json -o both.html
     """
-    from resweep.cli.shared.inputs import check_writable
-    from resweep.errors import ResweepError
+    from resweep.cli.shared.targets import check_page
     from resweep.evaluation.report.side_by_side import SideBySide
     from resweep.terminal import make_console
 
-    if output is not None:
-        if output.suffix.lower() not in (".html", ".json"):
-            raise ResweepError(f"--output '{output}': a comparison is .html or .json; choose one of them")
-        check_writable(output)
+    check_page(output, "a comparison")
     both = SideBySide.load(reports)
     if output is not None:
         both.save(output)

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
-
 import typer
 
 from resweep.cli.options import outputs, running, sensing
 from resweep.cli.shared.outputs import print_outputs
-from resweep.cli.shared.writing import locks
+from resweep.cli.shared.writing import locks, name_resumed
 from resweep.errors import ResweepError
 from resweep.memory import parse_memory
-
-if TYPE_CHECKING:
-    from resweep.dataset import DatasetPlan
-
-_BEAM_BYTES = 1000  # that a beam takes while its sweep is made and written
 
 
 @locks("output")
@@ -41,10 +33,12 @@ def dataset(
       resweep dataset --template > plan.yaml
       resweep dataset plan.yaml -o data --set variants=10 --set layout=kitti
     """
-    from resweep.cli.shared.inputs import check_writable, parse_settings
+    from resweep.cli.shared.inputs import parse_settings
+    from resweep.cli.shared.targets import check_writable
     from resweep.cli.shared.templates import make_plan_template, print_help
     from resweep.cluster import open_workers
     from resweep.dataset import DatasetPlan, generate, load_plan
+    from resweep.dataset.dataset_plan import limit_workers
 
     if template or schema:
         given = plan is not None or output is not None or bool(set_) or realism is not None or (template and schema)
@@ -58,21 +52,8 @@ def dataset(
     check_writable(output)
     if cluster is not None and workers:
         raise ResweepError("--workers: counts threads of this process; leave it out, or --cluster")
-    threads = _limit_workers(chosen, workers, parse_memory(memory))
+    threads = limit_workers(chosen, workers, parse_memory(memory))
     with open_workers(cluster) as elsewhere:
         made = generate(chosen, output, workers=threads if cluster is None else elsewhere)
-    there = f", {made.resumed:,} of them from before" if made.resumed else ""
-    typer.echo(f"{output}: {made.sweeps:,} sweeps in {made.runs} runs as {chosen.layout}{there}")
+    typer.echo(f"{output}: {made.sweeps:,} sweeps in {made.runs} runs as {chosen.layout}{name_resumed(made.resumed)}")
     print_outputs([("dataset", output)], as_json, sweeps=made.sweeps, runs=made.runs, resumed=made.resumed)
-
-
-def _limit_workers(plan: DatasetPlan, workers: int, memory_bytes: int) -> int:
-    """How many sweeps may be made at once beside the largest world; 0 if as many as there are cores."""
-    from resweep.dataset.dataset_plan import choose_sensor
-    from resweep.scenes.opening import check_memory
-    from resweep.sensors import fire
-
-    spare = check_memory(plan.worlds, memory_bytes)
-    beams = max(len(fire(choose_sensor(choice)[0])) for choice in plan.sensors)
-    most = max(1, spare // (_BEAM_BYTES * beams))
-    return min(workers, most) if workers else (0 if most > len(os.sched_getaffinity(0)) else most)

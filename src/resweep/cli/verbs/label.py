@@ -6,7 +6,7 @@ import typer
 
 from resweep.cli.options import learning, outputs, recordings, running
 from resweep.cli.shared.outputs import print_outputs
-from resweep.cli.shared.writing import describe_work, locks
+from resweep.cli.shared.writing import LogTarget, describe_work, locks
 
 
 @locks("output", reads=["source", "model"])
@@ -31,26 +31,19 @@ def label(
       resweep build drive-labelled -o drive.world --set map.drop_movable=true
     """
     given = describe_work(locals())
-    from resweep.cli.shared.inputs import check_folder, open_recording, report_skipped
-    from resweep.io import write_log
+    from resweep.cli.shared.inputs import open_recording, report_skipped
+    from resweep.cli.shared.targets import check_folder
     from resweep.segmentation import label_log, load_labeller
     from resweep.sensors.infer.inferred_drive import Preparation
-    from resweep.work import Threads
+    from resweep.work import Threads, count_cores
 
     labeller = load_labeller(model)
     check_folder(output, overwrite)
     log = open_recording(source, keep_going)
     named = label_log(log, labeller, Preparation.of(log))
     workers = Threads(threads or count_cores())
-    write_log(named, output, format=format, overwrite=overwrite, resume=True, made_from=given, workers=workers)
+    LogTarget(output, format, overwrite, given).write(named, workers=workers)
     report_skipped(source, log)
     names = ", ".join(labeller.card.class_names)
     typer.echo(f"{output}: {len(log)} sweeps as {format}, labelled as {labeller.card.labels.name} ({names})")
     print_outputs([("log", output)], as_json, sweeps=len(log), labels=labeller.card.labels.name)
-
-
-def count_cores() -> int:
-    """Cores that this process may use."""
-    import os
-
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -14,11 +10,6 @@ from resweep.cli.options import building, learning, outputs, recordings, running
 from resweep.cli.shared.commands import with_verbosity
 from resweep.cli.shared.writing import describe_work, locks
 from resweep.cli.verbs.learn_semantics import semantics
-from resweep.errors import ResweepError, nearest_names
-
-if TYPE_CHECKING:
-    from resweep.learn.realism import RealismConfig
-    from resweep.simulate.realism import RealismCard
 
 learn = typer.Typer(
     name="learn",
@@ -27,8 +18,6 @@ learn = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-_NONE = "none"
-_SHOWN = ("drop_rate", "drop_precision", "drop_recall", "drop_f1", "brier", "brier_base", "log_loss", "ece")
 
 
 @locks("output", reads=["logs"])
@@ -60,64 +49,17 @@ def raydrop(
       resweep learn raydrop kitti/sequences/00 kitti/sequences/02 kitti/sequences/03 -o kitti.model
       resweep learn raydrop drive.bag -o quick.model --variant mlp --intensity none --method surfels
     """
-    words = {"logs": logs, "method": method, "folds": folds, "labels": labels, "seed": seed}
-    given = describe_work(words)
-    from resweep.cli.shared.inputs import build_config, check_folder, open_posed
-    from resweep.dataset.learning import learn_realism
+    given = describe_work({"logs": logs, "method": method, "folds": folds, "labels": labels, "seed": seed})
+    from resweep.cli.shared.inputs import build_config
+    from resweep.cli.shared.learned_models import choose_realism, learn_sensor
+    from resweep.cli.shared.targets import check_folder
 
-    begun = time.perf_counter()
-    config = _choose(
-        variant or ("mlp" if transferable else "unet"), intensity, folds, epochs, seed, set_ or [], transferable
-    )
-    building = build_config(method, [])
-    check_folder(output, overwrite)
-    opened = [open_posed(path, False, labels=labels) for path in logs]
-    card = learn_realism(opened, output, config, method=building, overwrite=overwrite, resume=given)
-    _report(output, card, time.perf_counter() - begun, as_json)
-
-
-def _choose(
-    variant: str,
-    intensity: str,
-    folds: int,
-    epochs: int | None,
-    seed: int,
-    words: list[str],
-    transferable: bool = False,
-) -> RealismConfig:
-    """The settings that the options stand for."""
-    from resweep.cli.shared.inputs import nest_settings
-    from resweep.config import validate
-    from resweep.learn.fitting import VARIANTS
-    from resweep.learn.realism import RealismConfig
-
+    drops = variant or ("mlp" if transferable else "unet")
     training = {"seed": seed, **({} if epochs is None else {"epochs": epochs})}
-    given: dict[str, Any] = {"pairs": {"folds": folds, "seed": seed}, "transferable": transferable}
-    for name, option, word in (("drop", "--variant", variant), ("intensity", "--intensity", intensity)):
-        if word != _NONE and word not in VARIANTS:
-            raise ResweepError(f"{option} '{word}': {nearest_names(word, [*VARIANTS, _NONE])}")
-        fitting = {"variant": word, "training": training, "trees": {"seed": seed}}
-        given[name] = None if word == _NONE else fitting
-    return validate(nest_settings(words, given), RealismConfig, "--set")
-
-
-def _report(output: Path, card: RealismCard, seconds: float, as_json: bool) -> None:
-    typer.echo(f"{output}: learned in {seconds:.0f} s from {', '.join(card.trained_on)}")
-    typer.echo(f"held out: {', '.join(card.held_out)}")
-    if card.drop is not None:
-        shown = ", ".join(f"{name} {card.drop.scores[name]:.4f}" for name in _SHOWN)
-        typer.echo(f"drops by {card.drop.variant}, {card.drop.parameters:,} weights: {shown}")
-    if card.intensity is not None:
-        shown = ", ".join(f"{name} {value:.4f}" for name, value in card.intensity.scores.items())
-        typer.echo(f"intensity by {card.intensity.variant}, {card.intensity.parameters:,} weights: {shown}")
-    if as_json:
-        scores = {name: part.scores for name, part in card.parts.items()}
-        typer.echo(json.dumps({"output": str(output), "sweeps": _count_sweeps(card), "seconds": seconds, **scores}))
-
-
-def _count_sweeps(card: RealismCard) -> int:
-    """Sweeps that a model was trained on or judged by: each place of a card ends with their number."""
-    return sum(int(place.rpartition(": ")[2].split()[0]) for place in (*card.trained_on, *card.held_out))
+    config = choose_realism(drops, intensity, folds, training, set_ or [], transferable)
+    worlds = build_config(method, [])
+    check_folder(output, overwrite)
+    learn_sensor(logs, labels, output, config, worlds, overwrite, given, as_json)
 
 
 # Each with the five options that most users need.
