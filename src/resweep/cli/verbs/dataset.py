@@ -35,14 +35,13 @@ def dataset(
     """
     from resweep.cli.shared.inputs import parse_settings
     from resweep.cli.shared.targets import check_writable
-    from resweep.cli.shared.templates import make_plan_template, print_help
+    from resweep.cli.shared.templates import print_settings
     from resweep.cluster import open_workers
-    from resweep.dataset import DatasetPlan, generate, load_plan
+    from resweep.dataset import generate, load_plan
     from resweep.dataset.dataset_plan import limit_workers
 
-    if template or schema:
-        given = plan is not None or output is not None or bool(set_) or realism is not None or (template and schema)
-        print_help(make_plan_template() if template else None, DatasetPlan, given)
+    given = plan is not None or output is not None or bool(set_) or realism is not None
+    if print_settings("plan", template, schema, given):
         return
     if plan is None or output is None:
         missing = "PLAN" if plan is None else "-o OUT"

@@ -26,11 +26,10 @@ def scenario(
       resweep scenario --schema > scenario.schema.json
     """
     from resweep.cli.shared.scenario_text import print_scenario
-    from resweep.cli.shared.templates import make_scenario_template, print_help
-    from resweep.scenario import Scenario, load_scenario
+    from resweep.cli.shared.templates import print_settings
+    from resweep.scenario import load_scenario
 
-    if template or schema:
-        print_help(make_scenario_template() if template else None, Scenario, file is not None or (template and schema))
+    if print_settings("scenario", template, schema, file is not None):
         return
     if file is None:
         raise ResweepError("scenario: give a FILE to check, or --template or --schema to write one")

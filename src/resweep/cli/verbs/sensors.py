@@ -28,12 +28,10 @@ def sensors(
       resweep sensors --template > my-lidar.yaml
     """
     from resweep.cli.shared.sensor_tables import draw_pattern, fit_to_log, print_catalog, print_spec
-    from resweep.cli.shared.templates import make_sensor_template, print_help
-    from resweep.sensors import Sensor, load_sensor, sensor_names
+    from resweep.cli.shared.templates import print_settings
+    from resweep.sensors import load_sensor, sensor_names
 
-    if template or schema:
-        given = any((name, plot, output, fit, rate, json, template and schema))
-        print_help(make_sensor_template() if template else None, Sensor, given)
+    if print_settings("sensor", template, schema, any((name, plot, output, fit, rate, json))):
         return
     if fit is not None:
         if name is not None or rate is not None:
