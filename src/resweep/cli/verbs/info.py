@@ -7,7 +7,7 @@ import json
 import typer
 
 from resweep.cli.options import outputs, recordings
-from resweep.cli.shared.facts import collapse, format_fact, summarise_world
+from resweep.cli.shared.facts import collapse, format_fact
 
 
 def info(
@@ -28,6 +28,7 @@ def info(
     """
     from resweep.cli.shared.inputs import parse_cloud
     from resweep.viewer.describe import describe
+    from resweep.viewer.summary import summarise_world
 
     facts = describe(path, labels, parse_cloud(bounds, resolution, intensity_scale))
     if as_json:
@@ -41,7 +42,7 @@ def info(
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     if not everything:
-        facts = summarise_world(path, facts) if facts["kind"] == "world" else collapse(facts)
+        facts = collapse(summarise_world(path, facts) if facts["kind"] == "world" else facts)
     for name, value in facts.items():
         table.add_row(name, format_fact(value, name))
     make_console().print(table)
