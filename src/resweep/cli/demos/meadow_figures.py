@@ -47,7 +47,7 @@ class Passage:
         return self.passed_wall / max(self.aimed_at_wall, 1)
 
 
-def passage(simulator: Simulator, sweep: Sweep, trajectory: Trajectory, index: int) -> Passage:
+def count_passage(simulator: Simulator, sweep: Sweep, trajectory: Trajectory, index: int) -> Passage:
     """Count how ``sweep``, number ``index`` along ``trajectory``, passed the meadow's grass and wall.
 
     Which beams hit grass is known from the same pulses fired at the grass alone: the same seed and

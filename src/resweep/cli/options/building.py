@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from resweep.cli.options.completion import complete_methods
-from resweep.cli.options.paths import flag, option, parse_local, setting
+from resweep.cli.options.declarations import flag, option, parse_local, setting
 
 # The names of `resweep.build.methods`.
 METHOD_HELP = (

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from resweep.cli.options.paths import flag
+from resweep.cli.options.declarations import flag
 
 Driven = Annotated[
     str,

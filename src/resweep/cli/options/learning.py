@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from resweep.cli.options.paths import argument, flag, parse_path, setting
+from resweep.cli.options.declarations import argument, flag, parse_path, setting
 
 LogsOfSensor = Annotated[list[Path], argument("LOG...", "Recordings of one sensor; the last ones are held out.")]
 LabelledLogs = Annotated[list[Path], argument("LOG...", "Logs with labels.")]

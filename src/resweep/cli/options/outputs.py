@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from resweep.cli.options.completion import complete_formats
-from resweep.cli.options.paths import argument, flag, option, output, parse_local, parse_path
+from resweep.cli.options.declarations import argument, flag, option, output, parse_local, parse_path
 
 # Where to.
 World = Annotated[Path, output("WORLD", "The .world folder to write.", parser=parse_path)]

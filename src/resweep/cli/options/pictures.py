@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from resweep.cli.options.completion import complete_cameras, complete_views
-from resweep.cli.options.paths import flag, option, parse_local
+from resweep.cli.options.declarations import flag, option, parse_local
 
 Place = Annotated[
     str, typer.Argument(help="A world (scene:NAME, mesh file), a log, or a scenario.", show_default=False)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from resweep.cli.options.completion import complete_formats
-from resweep.cli.options.paths import argument, flag, option, parse_path
+from resweep.cli.options.declarations import argument, flag, option, parse_path
 
 DEMO_SWEEPS = 60  # of a user's log: a demo is short
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from resweep.cli.options.paths import flag, option
+from resweep.cli.options.declarations import flag, option
 
 # Of every command, before its name or after it.
 Verbose = Annotated[bool, flag("--verbose -v", "Show every piece of work, however short, with its time.")]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from resweep.cli.shared.outputs import print_outputs
+from resweep.cli.shared.outputs import print_outputs, print_table
 from resweep.cli.shared.targets import check_absent, check_picture, check_writable
 from resweep.errors import InputError, OutputError, ResweepError
 
@@ -92,33 +92,23 @@ def _print_bank(bank: Bank, path: Path, json: bool) -> None:
     if json:
         typer.echo(json_format.dumps({"bank": str(path), "meta": bank.meta, "assets": facts}))
         return
-    from rich.table import Table
-
-    from resweep.terminal import make_console
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("name", "category"):
-        table.add_column(title, no_wrap=True)
-    for title in ("size m", "points", "sweeps", "track", "known %"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("mirror", no_wrap=True)
+    rows = []
     for item in sorted(facts, key=lambda item: (item["category"], -item["n_points"])):
-        meta, cover = item["meta"], item["coverage"]
-        track = item["source"][1]
+        cover, track = item["coverage"], item["source"][1]
         known = "-" if item["known"] is None else f"{100 * item['known']:.0f}"
-        table.add_row(
+        row = (
             item["name"],
             item["category"],
             "×".join(f"{value:.1f}" for value in item["size_m"]),
             f"{item['n_points']:,}" if item["n_points"] else "mesh",
-            str(meta.get("sweeps", "-")),
+            str(item["meta"].get("sweeps", "-")),
             str(track) if track >= 0 else "-",
             f"{known} ({100 * min(cover):.0f}…{100 * max(cover):.0f})",
             "yes" if item["mirrored"] else "no",
         )
-    table.caption = "known: 100 all around, about 50 one side alone (of the outline, worst to best side)"
-    table.caption_justify = "left"
-    make_console().print(table)
+        rows.append(row)
+    note = "known: 100 all around, about 50 one side alone (of the outline, worst to best side)"
+    print_table(("name", "category"), ("size m", "points", "sweeps", "track", "known %"), rows, "mirror", note)
     typer.echo(f"from {bank.meta.get('log', 'no recording')}")
 
 

@@ -74,7 +74,7 @@ class Conversion:
                 f"or a name that ends in {SUFFIX} for one cloud"
             )
         if self.format is None and self.source.is_file():
-            find_format(target)  # a file asks for a file: say which suffixes there are
+            find_format(target)  # a file asks for a file: this raises and lists the suffixes
         if self.format is None:
             known = ", ".join(sorted(list_formats()))
             raise ResweepError(f"{target}: give --format for the log's sweeps, one of {known}")

@@ -1,4 +1,4 @@
-"""What commands are given: worlds, logs, poses, settings and outputs."""
+"""What commands are given: worlds, logs, poses and settings."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def find_poses(log: Log) -> Log:
 
 
 def report_skipped(path: Path | str, log: Log) -> None:
-    """Say on stderr how many sweeps of a log were left out when it was opened, and why, if any were."""
+    """Print on stderr how many sweeps of a log were left out when it was opened, and why, if any were."""
     from resweep.io.folders.faults import describe_skipped
 
     if (text := describe_skipped(log)) is not None:
@@ -117,7 +117,7 @@ def report_skipped(path: Path | str, log: Log) -> None:
 
 
 def report_unknown_sensor(path: Path | str, log: Log) -> None:
-    """Say on stderr that a cloud does not tell where its sensor was, if so."""
+    """Print on stderr that a cloud does not tell where its sensor was, if so."""
     from resweep.viewer.describe import SENSOR_UNKNOWN
 
     if not log.sensor_position_known:
@@ -205,7 +205,7 @@ def build_config(
 ) -> BuildConfig:
     """The settings of a method, with dotted fields changed by settings such as ``map.ego_radius_m=2``.
 
-    ``given`` are fields to begin with; ``where`` says in an error where the method was named.
+    ``given`` are fields to begin with; ``where`` tells in an error where the method was named.
     """
     from resweep.build.methods import method_config
 

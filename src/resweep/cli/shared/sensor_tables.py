@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from resweep.cli.shared.outputs import print_table
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -58,18 +59,11 @@ def _record_fit(found: SensorFit, output: Path | None) -> dict[str, Any]:
 
 def _print_fit(found: SensorFit) -> None:
     """Print a fitted sensor: its rings, its reach, the nearest of the catalog, and what its returns show."""
-    from rich.table import Table
-
-    from resweep.terminal import make_console
-
     grid, block = found.pattern.grid, found.sensor.pattern.model_dump()["channels"]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("ring", "elevation °", "height m", "step °", "azimuth offset °", "delay µs", "returns"):
-        table.add_column(title, justify="right", no_wrap=True)
+    offset, delay = block["azimuth_offset_deg"], block["firing_time_s"]
     seen = [ring for ring, value in enumerate(grid.elevations_deg) if value == value]
-    for at, ring in enumerate(seen):
-        offset, delay = block["azimuth_offset_deg"], block["firing_time_s"]
-        table.add_row(
+    rows = [
+        (
             str(ring),
             f"{grid.elevations_deg[ring]:.3f}",
             f"{grid.channels.height_m[ring]:.3f}",
@@ -78,7 +72,10 @@ def _print_fit(found: SensorFit) -> None:
             "-" if delay is None else f"{1e6 * delay[at]:.2f}",
             str(int(found.pattern.returns[ring])),
         )
-    make_console().print(table)
+        for at, ring in enumerate(seen)
+    ]
+    titles = ("ring", "elevation °", "height m", "step °", "azimuth offset °", "delay µs", "returns")
+    print_table((), titles, rows)
     sensor = found.sensor
     typer.echo(
         f"{sensor.n_channels} rings, {grid.n_columns} columns a turn, {sensor.rotation_rate_hz:g} Hz, "
@@ -129,17 +126,8 @@ def print_catalog(catalog: list[Sensor], json: bool) -> None:
         brief = [{**{key: getattr(sensor, key) for key in keys}, **figures} for sensor, figures in rows]
         typer.echo(json_format.dumps(brief, indent=2))
         return
-    from rich.table import Table
-
-    from resweep.terminal import make_console
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("name", no_wrap=True)
-    for title in ("rings", "elevation °", "range m", "beam mrad", "pulses"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("mode", no_wrap=True)
-    for sensor, figures in rows:
-        table.add_row(
+    cells = [
+        (
             sensor.name,
             str(figures["channels"]),
             f"{figures['elevation_from_deg']:.1f}…{figures['elevation_to_deg']:.1f}",
@@ -148,9 +136,10 @@ def print_catalog(catalog: list[Sensor], json: bool) -> None:
             f"{figures['pulses_per_sweep']:,}",
             sensor.receiver.mode,
         )
-    table.caption = "beam: full divergence, horizontal × vertical; pulses: in one sweep"
-    table.caption_justify = "left"
-    make_console().print(table)
+        for sensor, figures in rows
+    ]
+    note = "beam: full divergence, horizontal × vertical; pulses: in one sweep"
+    print_table(("name",), ("rings", "elevation °", "range m", "beam mrad", "pulses"), cells, "mode", note)
 
 
 def print_spec(sensor: Sensor, json: bool) -> None:

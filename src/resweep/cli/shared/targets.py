@@ -1,4 +1,4 @@
-"""Where commands are to write: what is wrong with that is said before the work."""
+"""Where commands are to write: what is wrong with that raises before the work."""
 
 from __future__ import annotations
 

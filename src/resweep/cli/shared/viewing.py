@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from resweep.cli.options.paths import parse_path
+from resweep.cli.options.declarations import parse_path
 from resweep.cli.shared.targets import check_absent, check_picture, check_writable
 from resweep.errors import ResweepError
 
@@ -37,7 +37,7 @@ def show_pages(
     """A viewer of what the paths hold, which stops at the end; ``options`` are those of `open_contents`."""
     from resweep.optional import require
 
-    require("viser", "the viewer")  # a missing package is said before anything is read
+    require("viser", "the viewer")  # a missing package raises before anything is read
     from resweep.viewer.contents import open_contents
     from resweep.viewer.pages.pages import Viewer
     from resweep.viewer.scene.levels import BUDGET

@@ -49,7 +49,7 @@ def convert(
 
     written = {} if intensity_scale is None else {"intensity_scale": intensity_scale}
     job = Conversion(source, target, format, frame, labels, from_labels, crs, overwrite, written)
-    choose_points(points, format)  # a wrong name is said before the work
+    choose_points(points, format)  # a wrong name raises before the work
     options = parse_cloud(bounds, resolution, from_intensity_scale, "--from-intensity-scale")
     options |= {"drop_nan": True} if drop_nan else {}
     as_cloud = job.check_cloud()

@@ -52,7 +52,7 @@ def evaluate(
     from resweep.labels import load_labels
 
     if labels is not None:
-        load_labels(labels)  # a wrong name is said before the work
+        load_labels(labels)  # a wrong name raises before the work
     check_page(output, "a report")
     how = {"poses": poses, "pose_rate": pose_rate, "labels": labels}
     shown = {"accumulate": accumulate, "memory": bound}
@@ -66,7 +66,7 @@ def evaluate(
             raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
         refuse("--cluster", cluster, "compares two logs; with --holdout one process builds and compares")
         check_odometry(odometry, poses)
-        config = build_config(method, add_refinement(set_, refine))  # a mistake is said before anything is read
+        config = build_config(method, add_refinement(set_, refine))  # a mistake raises before anything is read
         report = hold_out(sim, keep_going, how, odometry, realism, holdout, every, config, output, **shown)
     save_report(report, output, held)
     print_report(report, output, per_class, as_json)
