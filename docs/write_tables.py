@@ -10,7 +10,7 @@ import importlib
 import re
 from pathlib import Path
 
-from resweep.cli.shared.schema import make_table
+from resweep.schema import make_table
 
 DOCS = Path(__file__).parent
 BLOCK = re.compile(r"(<!-- fields: ([\w.]+) -->\n).*?(<!-- end of fields -->)", re.DOTALL)

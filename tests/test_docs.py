@@ -10,13 +10,13 @@ import pytest
 import yaml
 
 import resweep as rs
-from resweep.cli.shared.schema import list_models
 from resweep.cluster import ClusterSpec
 from resweep.config import validate
 from resweep.dataset import DatasetPlan
 from resweep.dataset.dataset_plan import list_runs
 from resweep.scenario.bank import _facts_of
 from resweep.scenario.builtin import builtin_bank
+from resweep.schema import list_models
 from tests.docs.written import load_script
 
 ROOT = Path(__file__).parent.parent

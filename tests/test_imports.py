@@ -35,6 +35,7 @@ ORDER = [
     {"pose"},
     {"remote"},
     {"work", "memory"},
+    {"schema"},
     {"portable", "embree_library", "config", "files", "progress", "optional"},
     {"terminal"},
     {"_core", "errors"},

@@ -10,7 +10,7 @@ import resweep
 
 ROOT = Path(resweep.__file__).parent
 # Rooms whose files are named after what they call, show or configure elsewhere.
-NAMED_AFTER_OTHERS = ("cli/verbs/", "cli/demos/", "build/settings/")
+NAMED_AFTER_OTHERS = ("cli/verbs/", "cli/options/", "cli/demos/", "build/settings/")
 # Names that mean the same thing in every room: settings, a described machine, kinds of layers and formats of files.
 ONE_MEANING = {"config", "spec", "catalog", "mesh", "splats", "volumes", "hybrid", "semantickitti", "nuscenes", "las"}
 

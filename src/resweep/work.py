@@ -8,6 +8,7 @@ come in the order of the items, so that they are the same bytes wherever the tas
 from __future__ import annotations
 
 import math
+import os
 import threading
 import time
 from collections import OrderedDict, deque
@@ -86,6 +87,11 @@ class Threads:
             finally:
                 for task in running:
                     task.cancel()
+
+
+def count_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run_threads(function: Callable[[T], R], items: Sequence[T]) -> list[R]:

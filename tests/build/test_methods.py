@@ -10,7 +10,7 @@ import resweep as rs
 from resweep.build import METHODS, MeshConfig, SplatConfig, VolumeConfig, method_config
 from resweep.build.methods import SHORT_NAMES
 from resweep.build.parts import STAGES
-from resweep.cli.shared.options import METHOD_HELP
+from resweep.cli.options.building import METHOD_HELP
 from resweep.cli.verbs.evaluate import evaluate
 
 

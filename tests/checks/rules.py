@@ -15,6 +15,8 @@ from tests.checks.processor import find_processor_dependence
 ROOT = Path(__file__).resolve().parents[2] / "src" / "resweep"
 # Rooms that store nothing: what they show may differ in the last digit. References are for tests.
 STORES_NOTHING = re.compile(r"(viewer|cli|evaluation)/|sensors/pattern_plot\.py|portable\.py|.*reference(/|\.py)")
+# Of a file of cli/verbs, help included.
+MAX_VERB_LINES = 80
 
 Offence = tuple[int, str]  # line, and what to do
 
@@ -47,10 +49,18 @@ def depends_on_processor(source: str) -> list[Offence]:
     return found
 
 
+def is_thick(source: str) -> list[Offence]:
+    """The first line too many of a verb: it parses, calls one function and prints."""
+    if len(source.splitlines()) <= MAX_VERB_LINES:
+        return []
+    return [(MAX_VERB_LINES + 1, f"a verb has {MAX_VERB_LINES} lines; move what it computes to the library")]
+
+
 RULES = {
     "meta": Rule(decides_by_meta),
     "messages": Rule(names_options, re.compile(r"cli/")),
     "processor": Rule(depends_on_processor, STORES_NOTHING),
+    "verbs": Rule(is_thick, re.compile(r"(?!cli/verbs/)")),
 }
 
 

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.checks.rules import RULES, check, decides_by_meta, depends_on_processor, names_options
+from tests.checks.rules import (
+    MAX_VERB_LINES,
+    RULES,
+    check,
+    check_file,
+    decides_by_meta,
+    depends_on_processor,
+    names_options,
+)
 
 
 def test_an_offence_is_one_line_that_says_where(tmp_path: Path) -> None:
@@ -16,6 +24,8 @@ def test_an_offence_is_one_line_that_says_where(tmp_path: Path) -> None:
     (line,) = check(tmp_path)  # options are the command line's own
     assert line.startswith(f"{tmp_path}/io/a.py:2: processor: np.sin depends on the processor")
     (tmp_path / "io" / "b.py").write_text("raise ResweepError('give --poses')\nif log.meta: pass\n")
+    (tmp_path / "cli" / "verbs").mkdir()
+    (tmp_path / "cli" / "verbs" / "a.py").write_text("x = 1\n" * (MAX_VERB_LINES + 1))
     names = [line.partition(": ")[2].partition(":")[0] for line in check(tmp_path)]
     assert sorted(names) == sorted(RULES)
 
@@ -51,6 +61,16 @@ def test_options_in_messages_are_found() -> None:
         assert [at for at, _ in names_options(line)] == [1]
     assert not names_options("raise ResweepError('reinstall: pip install --force-reinstall embreex')")
     assert not names_options("raise ResweepError('give poses=')")
+
+
+@pytest.mark.parametrize(("room", "offences"), [("cli/verbs", 1), ("cli/shared", 0)])
+def test_a_verb_has_few_lines(room: str, offences: int, tmp_path: Path) -> None:
+    path = tmp_path / room / "long.py"
+    path.parent.mkdir(parents=True)
+    path.write_text("x = 1\n" * MAX_VERB_LINES)
+    assert check_file(RULES["verbs"], path, tmp_path) == []
+    path.write_text("x = 1\n" * (MAX_VERB_LINES + 1))
+    assert len(check_file(RULES["verbs"], path, tmp_path)) == offences
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 import resweep as package
 from resweep.cli import app, main
-from resweep.cli.shared.options import RESUMABLE
+from resweep.cli.shared.commands import RESUMABLE
 
 VERBS = sorted(command.callback.__name__ for command in app.registered_commands if command.callback)
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 from resweep.cli.demos.added_car import add_car
 from resweep.cli.demos.meadow import make_meadow
-from resweep.cli.demos.meadow_figures import passage
+from resweep.cli.demos.meadow_figures import count_passage
 from resweep.cli.shared.outputs import name_command
 from resweep.io import load_poses, open_log
 from resweep.pose import Trajectory, from_xyz_rpy
@@ -158,7 +158,7 @@ def test_more_returns_a_beam_reach_further_behind_grass(place: World) -> None:
     shares = {}
     for mode in ("first", "strongest", "multiple"):
         simulator = simulated(place, **{"receiver.mode": mode})
-        shares[mode] = passage(simulator, simulator.sweep(STANDING), STANDING, 0).grass_share
+        shares[mode] = count_passage(simulator, simulator.sweep(STANDING), STANDING, 0).grass_share
     # The first return of a beam that met grass is the grass, but where a plant or pole stands before it.
     assert shares["first"] < 0.1
     assert shares["first"] < shares["multiple"]
@@ -169,8 +169,8 @@ def test_a_wall_that_let_beams_through_would_be_counted(place: World) -> None:
     simulator = simulated(place)
     without = World([layer for layer in place.layers if layer.name != "structures"], place.origin)
     through = simulated(without).sweep(STANDING)
-    assert passage(simulator, simulator.sweep(STANDING), STANDING, 0).wall_share == 0.0
-    assert passage(simulator, through, STANDING, 0).wall_share > 0.05
+    assert count_passage(simulator, simulator.sweep(STANDING), STANDING, 0).wall_share == 0.0
+    assert count_passage(simulator, through, STANDING, 0).wall_share > 0.05
 
 
 def test_what_to_type_next_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from resweep.cli.app import VERBS
-from resweep.cli.shared.options import MORE
+from resweep.cli.shared.commands import MORE
 from tests.cli.conftest import Command
 
 NAMES = {verb.__name__: (group, common) for verb, (group, common) in VERBS.items()}

@@ -11,10 +11,10 @@ import yaml
 from pydantic import BaseModel
 
 import resweep as rs
-from resweep.cli.shared.schema import list_models, make_schema
 from resweep.config import read_field_docs
 from resweep.dataset import DatasetPlan, load_plan
 from resweep.scenario import Scenario
+from resweep.schema import list_models, make_schema
 from resweep.sensors import Sensor, fire
 
 MODELS = [model for top in (Sensor, Scenario, DatasetPlan) for model in list_models(top)]

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from resweep.cli import app
-from resweep.cli.shared.options import suggest_file
+from resweep.cli.shared.commands import suggest_file
 
 # What each command makes or measures; None for those that do neither.
 VERBS = {

@@ -16,9 +16,8 @@ from typing import Annotated, Any
 import typer
 
 import resweep
-from resweep.cli.shared.options import (
-    Quiet,
-    Verbose,
+from resweep.cli.options.running import Quiet, Verbose
+from resweep.cli.shared.commands import (
     choose_verbosity,
     describe_interruption,
     join_lines,
@@ -82,15 +81,10 @@ def _resweep(
     """Build a world from a recorded LiDAR drive, and sweep it again: any sensor, any pose, any traffic.
 
     Examples:
-
       resweep demo
-
       resweep build kitti/sequences/00 -o seq00.world
-
       resweep simulate seq00.world --like kitti/sequences/00 -o again
-
       resweep evaluate kitti/sequences/00 --holdout 5
-
       resweep view kitti/sequences/00 again
 
     Progress goes to stderr: a bar on a terminal, else a line every ten seconds. --quiet hides it, --verbose shows every
@@ -152,22 +146,22 @@ def _run(arguments: list[str]) -> int:
             warnings.showwarning = _warn
             status = command.main(arguments, prog_name="resweep", standalone_mode=False)
     except _CommandError as error:
-        return _complain(_describe_usage(error), MISUSED if isinstance(error, _UsageError) else FAILED)
+        return _print_error(_describe_usage(error), MISUSED if isinstance(error, _UsageError) else FAILED)
     except ResweepError as error:
         several = len(getattr(error, "problems", ())) > 1  # of a spec: a line for each wrong field
         advice = _advise(error, _option_names(command, verb), arguments)
-        return _complain(f"{advice}{suggest_file(advice, arguments)}", FAILED, several)
+        return _print_error(f"{advice}{suggest_file(advice, arguments)}", FAILED, several)
     except (KeyboardInterrupt, typer.Abort):
-        return _complain(describe_interruption(verb, arguments), INTERRUPTED)
+        return _print_error(describe_interruption(verb, arguments), INTERRUPTED)
     except BrokenPipeError:
         raise
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        return _complain(f"{where}{error.strerror or error}; check the path, its permissions and the disk", FAILED)
+        return _print_error(f"{where}{error.strerror or error}; check the path, its permissions and the disk", FAILED)
     except MemoryError:
-        return _complain("not enough memory; take a smaller world or part of it", FAILED)
+        return _print_error("not enough memory; take a smaller world or part of it", FAILED)
     if status == INTERRUPTED:
-        return _complain(describe_interruption(verb, arguments), INTERRUPTED)
+        return _print_error(describe_interruption(verb, arguments), INTERRUPTED)
     return status if isinstance(status, int) else 0
 
 
@@ -203,7 +197,7 @@ def _describe_usage(error: Any) -> str:
     return f"{message}{'' if message.endswith('?') else ';'} see '{path} --help'"
 
 
-def _complain(message: str, status: int, lines: bool = False) -> int:
+def _print_error(message: str, status: int, lines: bool = False) -> int:
     """Print a mistake as one line, or as one for each of its ``lines``; returns the exit status."""
     for line in message.splitlines() if lines else [message]:
         typer.echo(f"resweep: error: {' '.join(line.split())}", err=True)

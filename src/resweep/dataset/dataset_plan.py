@@ -14,11 +14,14 @@ from resweep.config import Spec, parse_yaml, read_text, validate
 from resweep.errors import SettingsError
 from resweep.scenario import Scenario, load_scenario
 from resweep.scenario.scenario import SCENARIOS, validate_scenario
-from resweep.scenes.opening import SCENE, check_world
-from resweep.sensors import Sensor, load_sensor
+from resweep.scenes.opening import SCENE, check_memory, check_world
+from resweep.sensors import Sensor, fire, load_sensor
+from resweep.work import count_cores
 
 MAX_RUNS = 10_000  # of one dataset; a million drives are several datasets
 PLANS = ("edge-cases", "simkitti32")  # those that come with the package
+
+_BEAM_BYTES = 1000  # that a beam takes while its sweep is made and written
 
 
 class SensorChoice(Spec):
@@ -178,3 +181,11 @@ def choose_sensor(choice: str | SensorChoice) -> tuple[Sensor, tuple[float, floa
     if isinstance(choice, str):
         return load_sensor(choice), (0.0, 0.0, 0.0)
     return load_sensor(choice.name).with_(**choice.set), choice.offset_m
+
+
+def limit_workers(plan: DatasetPlan, workers: int, memory_bytes: int) -> int:
+    """How many sweeps of ``workers`` may be made at once beside the largest world; 0 if as many as there are cores."""
+    spare = check_memory(plan.worlds, memory_bytes)
+    beams = max(len(fire(choose_sensor(choice)[0])) for choice in plan.sensors)
+    most = max(1, spare // (_BEAM_BYTES * beams))
+    return min(workers, most) if workers else (0 if most > count_cores() else most)

@@ -29,7 +29,7 @@ _STEPS = 6
 
 
 @dataclass
-class Done:
+class DemoResults:
     """What the demo wrote and measured; ``figures`` are for the record, the rest for the lines at the end."""
 
     recorded: str
@@ -45,7 +45,9 @@ class Done:
         self._last = now
 
 
-def make_main_job(output: Path, seed: int, sensor: Sensor, log: Log | None = None, sweeps: int | None = None) -> Done:
+def make_main_job(
+    output: Path, seed: int, sensor: Sensor, log: Log | None = None, sweeps: int | None = None
+) -> DemoResults:
     """Write the demo of the synthetic street, or of ``log``, to the folder ``output``, whole or not at all.
 
     ``sweeps`` of the street are recorded, if given. One sweep, in the middle, is held out of the world.
@@ -55,29 +57,29 @@ def make_main_job(output: Path, seed: int, sensor: Sensor, log: Log | None = Non
 
     begun = time.perf_counter()
     with atomic_folder(output) as folder:
-        done = Done("a synthetic street" if log is None else str(log.meta.get("path", log.name)))
+        results = DemoResults("a synthetic street" if log is None else str(log.meta.get("path", log.name)))
         log = _record(folder, seed, sweeps) if log is None else log
-        done.lines.append(("recorded", _describe_recording(log)))
-        done.note_time("record")
+        results.lines.append(("recorded", _describe_recording(log)))
+        results.note_time("record")
         held = len(log) // 2
         world, report = _build_and_compare(log, held, folder)
-        done.note_time("build and compare")
-        bank = _cut_out(log, folder, done)
-        done.note_time("cut out")
+        results.note_time("build and compare")
+        bank = _cut_out(log, folder, results)
+        results.note_time("cut out")
         with open_progress() as progress:
-            again, added = _sweep_again(log, world, bank, sensor, seed, folder, done, progress)
-            done.note_time("sweep again")
-            _say(6, "drawing")
+            again, added = _sweep_again(log, world, bank, sensor, seed, folder, results, progress)
+            results.note_time("sweep again")
+            _report_step(6, "drawing")
             progress.start("drawing")
             _draw(log[held], log, world, again, added, held, folder / PICTURE)
-        done.note_time("draw")
-        _measure(done, world, report, held)
-        done.figures |= {"seed": seed, "sensor": sensor.name, "seconds": round(time.perf_counter() - begun, 1)}
-        (folder / RECORD).write_text(json.dumps(done.figures, indent=1) + "\n", encoding="utf-8")
-    return done
+        results.note_time("draw")
+        _measure(results, world, report, held)
+        results.figures |= {"seed": seed, "sensor": sensor.name, "seconds": round(time.perf_counter() - begun, 1)}
+        (folder / RECORD).write_text(json.dumps(results.figures, indent=1) + "\n", encoding="utf-8")
+    return results
 
 
-def _say(step: int, what: str) -> None:
+def _report_step(step: int, what: str) -> None:
     typer.echo(f"{step}/{_STEPS}  {what}", err=True)
 
 
@@ -88,7 +90,7 @@ def _record(folder: Path, seed: int, sweeps: int | None) -> Log:
     from resweep.io import open_log, write_log
     from resweep.progress import open_progress
 
-    _say(1, f"recording a drive with traffic in a synthetic street, by a {RECORDER}")
+    _report_step(1, f"recording a drive with traffic in a synthetic street, by a {RECORDER}")
     drive = record_street(seed, SWEEPS if sweeps is None else sweeps)
     with open_progress() as progress:
         assert drive.sensor is not None
@@ -115,10 +117,10 @@ def _build_and_compare(log: Log, held: int, folder: Path) -> tuple[World, Report
     built: list[World] = []
 
     def build_world(rest: Log) -> World:
-        _say(2, f"building a world from the other {len(rest)} sweeps alone")
+        _report_step(2, f"building a world from the other {len(rest)} sweeps alone")
         built.append(build(rest, config))
         built[0].save(folder / WORLD)
-        _say(3, f"comparing held-out sweep {held} with what was really there")
+        _report_step(3, f"comparing held-out sweep {held} with what was really there")
         return built[0]
 
     report = holdout(log, [held], build=build_world, progress=False)
@@ -126,25 +128,32 @@ def _build_and_compare(log: Log, held: int, folder: Path) -> tuple[World, Report
     return built[0], report
 
 
-def _cut_out(log: Log, folder: Path, done: Done) -> Bank | None:
+def _cut_out(log: Log, folder: Path, results: DemoResults) -> Bank | None:
     """The objects of the log as a bank, saved; None where the log has no boxes, or none of its objects will do."""
     from resweep.objects import build_bank
 
-    _say(4, "cutting objects out of the recording")
+    _report_step(4, "cutting objects out of the recording")
     try:
         bank = build_bank(log, progress=True)
     except ResweepError as error:
-        done.lines.append(("objects", f"none cut out: {error}"))
+        results.lines.append(("objects", f"none cut out: {error}"))
         return None
     bank.save(folder / BANK)
     counts = ", ".join(f"{len(names)} {category}" for category, names in bank.categories.items())
-    done.lines.append(("objects", f"{counts} cut out of the recording"))
-    done.figures["objects"] = {category: len(names) for category, names in bank.categories.items()}
+    results.lines.append(("objects", f"{counts} cut out of the recording"))
+    results.figures["objects"] = {category: len(names) for category, names in bank.categories.items()}
     return bank
 
 
 def _sweep_again(
-    log: Log, world: World, bank: Bank | None, sensor: Sensor, seed: int, folder: Path, done: Done, progress: Progress
+    log: Log,
+    world: World,
+    bank: Bank | None,
+    sensor: Sensor,
+    seed: int,
+    folder: Path,
+    results: DemoResults,
+    progress: Progress,
 ) -> tuple[Sweep, int | None]:
     """The other sensor through the world, written; the sweep of the held-out pose, and the added car's instance."""
     from resweep.cli.shared.progress import Tally
@@ -152,18 +161,18 @@ def _sweep_again(
     from resweep.scenario.replay_actors import replay_actors
     from resweep.simulate import Simulator
 
-    _say(5, f"sweeping the world again by a {sensor.name}, with its traffic and one car more")
+    _report_step(5, f"sweeping the world again by a {sensor.name}, with its traffic and one car more")
     actors: list[Actor] = [] if bank is None else list(replay_actors(log, world, bank).actors)
     added, what = _add_car(log, world, bank, actors)
     drive = Simulator(world, sensor, actors=actors if added is None else [*actors, added], seed=seed).run_like(log)
     tally = Tally(progress)
     write_log(tally.count(drive, sensor.sweep_period_s, f"sweeping {sensor.name}"), folder / AGAIN, progress=False)
     unknown = f"{tally.unknown_share:.1%} of its beams look where nothing was recorded"
-    done.lines.append(("swept again", f"{tally.sweeps} sweeps, {tally.returns:,} returns; {what}; {unknown}"))
-    done.figures["again"] = {"sweeps": tally.sweeps, "returns": tally.returns, "unknown_share": tally.unknown_share}
+    results.lines.append(("swept again", f"{tally.sweeps} sweeps, {tally.returns:,} returns; {what}; {unknown}"))
+    results.figures["again"] = {"sweeps": tally.sweeps, "returns": tally.returns, "unknown_share": tally.unknown_share}
     held = open_log(folder / AGAIN)[len(log) // 2]
     if added is not None:
-        done.figures["again"]["returns_on_added"] = int((held.instance == added.instance).sum())
+        results.figures["again"]["returns_on_added"] = int((held.instance == added.instance).sum())
     return held, None if added is None else added.instance
 
 
@@ -204,7 +213,7 @@ def _draw(real: Sweep, log: Log, world: World, again: Sweep, added: int | None, 
     )
 
 
-def _measure(done: Done, world: World, report: Report, held: int) -> None:
+def _measure(results: DemoResults, world: World, report: Report, held: int) -> None:
     """Add the world and the comparison to the lines and figures."""
 
     def value(name: str) -> float:
@@ -212,13 +221,13 @@ def _measure(done: Done, world: World, report: Report, held: int) -> None:
         return float("nan") if found is None else float(found)
 
     kinds = ", ".join(f"{layer.n_primitives:,} {layer.kind}" for layer in world.layers)
-    done.lines.insert(1, ("world", f"{kinds}, built in {value('build_s'):.0f} s"))
-    done.lines.append(
+    results.lines.insert(1, ("world", f"{kinds}, built in {value('build_s'):.0f} s"))
+    results.lines.append(
         (
             "compared",
             f"held-out sweep {held}: {100 * value('range_median_m'):.1f} cm median range error, "
             f"{value('recovered_0.10m'):.1%} of its returns right to 10 cm, return F1 {value('return_f1'):.3f}",
         )
     )
-    done.figures["metrics"] = report.metrics
-    done.figures["primitives"] = world.n_primitives
+    results.figures["metrics"] = report.metrics
+    results.figures["primitives"] = world.n_primitives

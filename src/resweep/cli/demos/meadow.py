@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from resweep.cli.demos.record import RECORD
-from resweep.cli.shared.outputs import name_command
+from resweep.cli.shared.outputs import name_command, print_table
 
 if TYPE_CHECKING:
     from resweep.cli.demos.meadow_figures import Passage
@@ -54,7 +54,7 @@ def make_meadow(output: Path, seed: int, sweeps: int = SWEEPS) -> list[DemoDrive
     with open_progress() as progress, atomic_folder(output) as folder:
         progress.start("growing a meadow")
         place = Simulator(meadow(seed), next(iter(_SENSORS)), seed=seed)
-        trajectory = _trajectory(sweeps)
+        trajectory = _make_trajectory(sweeps)
         write_poses(trajectory, folder / "poses.txt")
         drives = []
         for name, (format, changes) in _SENSORS.items():
@@ -67,7 +67,7 @@ def make_meadow(output: Path, seed: int, sweeps: int = SWEEPS) -> list[DemoDrive
     return drives
 
 
-def _trajectory(sweeps: int) -> Trajectory:
+def _make_trajectory(sweeps: int) -> Trajectory:
     """Across the mown middle towards the wall, swinging a little, for ``sweeps`` tenths of a second."""
     import numpy as np
 
@@ -85,7 +85,7 @@ def _drive(
     simulator: Simulator, trajectory: Trajectory, folder: Path, format: str, sweeps: int, progress: Progress
 ) -> DemoDrive:
     """Drive one sensor, write its log and pictures into ``folder``."""
-    from resweep.cli.demos.meadow_figures import draw_close_up, passage
+    from resweep.cli.demos.meadow_figures import count_passage, draw_close_up
     from resweep.cli.shared.progress import Tally
     from resweep.io import write_log
 
@@ -93,14 +93,9 @@ def _drive(
     log = simulator.run(trajectory, sweeps=sweeps)
     held = list(Tally(progress).count(log, simulator.sensor.sweep_period_s, f"sweeping {name}"))
     progress.start(f"writing {name}")
-    write_log(
-        log.with_sweeps(held, name=name),
-        folder / name,
-        format=format,
-        progress=False,
-    )
+    write_log(log.with_sweeps(held, name=name), folder / name, format=format, progress=False)
     middle = len(held) // 2
-    counted = passage(simulator, held[middle], trajectory, middle)
+    counted = count_passage(simulator, held[middle], trajectory, middle)
     progress.start(f"drawing {name}")
     _draw(held[middle], log.labels, folder)
     if name == _CLOSE_UP:
@@ -117,20 +112,12 @@ def _draw(sweep: Sweep, labels: LabelSet, folder: Path) -> None:
 
 
 def report_meadow(output: Path, drives: list[DemoDrive], seed: int) -> None:
-    from rich.table import Table
-
-    from resweep.terminal import make_console
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("sensor", "format"):
-        table.add_column(title, no_wrap=True)
-    for title in ("sweeps", "returns", "behind grass", "behind wall"):
-        table.add_column(title, justify="right", no_wrap=True)
+    """Print what each sensor saw, how much of it from behind grass and wall, and what to try next."""
+    rows = []
     for drive in drives:
-        counted = drive.passage
-        shares = f"{counted.grass_share:.1%}", f"{counted.wall_share:.1%}"
-        table.add_row(drive.sensor, drive.format, str(drive.sweeps), f"{drive.returns:,}", *shares)
-    make_console().print(table)
+        shares = f"{drive.passage.grass_share:.1%}", f"{drive.passage.wall_share:.1%}"
+        rows.append((drive.sensor, drive.format, str(drive.sweeps), f"{drive.returns:,}", *shares))
+    print_table(("sensor", "format"), ("sweeps", "returns", "behind grass", "behind wall"), rows)
     typer.echo("behind: of the middle sweep's beams that hit grass, or were aimed at the wall,")
     typer.echo("those that returned from behind it\n")
     typer.echo(f"Sweeps are in {output}/SENSOR, pictures beside them; look first at:")

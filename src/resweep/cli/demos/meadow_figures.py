@@ -38,7 +38,7 @@ class Passage:
 
     @property
     def grass_share(self) -> float:
-        """Share of the beams meeting grass that returned from behind it."""
+        """Share of the beams that hit grass and returned from behind it."""
         return self.passed_grass / max(self.met_grass, 1)
 
     @property
@@ -47,10 +47,10 @@ class Passage:
         return self.passed_wall / max(self.aimed_at_wall, 1)
 
 
-def passage(simulator: Simulator, sweep: Sweep, trajectory: Trajectory, index: int) -> Passage:
+def count_passage(simulator: Simulator, sweep: Sweep, trajectory: Trajectory, index: int) -> Passage:
     """Count how ``sweep``, number ``index`` along ``trajectory``, passed the meadow's grass and wall.
 
-    Which beams meet grass is known from the same pulses fired at the grass alone: the same seed and
+    Which beams hit grass is known from the same pulses fired at the grass alone: the same seed and
     index give the same rays.
     """
     from resweep.simulate import Simulator

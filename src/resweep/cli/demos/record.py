@@ -1,10 +1,10 @@
-"""The file by which a folder is known as that of a demo."""
+"""Which demo is made, and the file by which a folder is known as that of one."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from resweep.errors import OutputError
+from resweep.errors import OutputError, ResweepError, nearest_names
 
 RECORD = "demo.json"
 
@@ -13,3 +13,12 @@ def check_replaceable(output: Path) -> None:
     """Raise if ``output`` is a folder with anything in it that no demo wrote."""
     if output.is_dir() and any(output.iterdir()) and not (output / RECORD).is_file():
         raise OutputError(f"{output}: was not written by the demo, so it is not replaced; choose another name")
+
+
+def check_place(word: str, of_street: bool) -> None:
+    """Raise if no demo has that name, or if options are given that are ``of_street`` alone."""
+    if word not in ("street", "meadow"):
+        known = nearest_names(word, ("street", "meadow"))
+        raise ResweepError(f"demo '{word}': no such demo; {known} Your own recording: --log PATH")
+    if word == "meadow" and of_street:
+        raise ResweepError("demo meadow: has its own sensors and no log; leave out --log and --sensor")

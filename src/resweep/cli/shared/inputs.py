@@ -1,15 +1,14 @@
-"""What commands are given: worlds, logs, poses, settings and outputs."""
+"""What commands are given: worlds, logs, poses and settings."""
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from resweep.errors import InputError, OutputError, ResweepError
-from resweep.remote import find_path, is_remote, is_unfinished
+from resweep.errors import InputError, ResweepError
+from resweep.remote import find_path
 from resweep.scenes.opening import check_world as check_world
 from resweep.scenes.opening import open_world as open_world
 from resweep.scenes.opening import stream_world as stream_world
@@ -96,8 +95,21 @@ def open_posed(
     return open_recording(path, keep_going, **options)
 
 
+def check_odometry(odometry: bool, poses: Path | None) -> None:
+    """Raise if poses are to be found that are given."""
+    if odometry and poses is not None:
+        raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
+
+
+def find_poses(log: Log) -> Log:
+    """The log with poses that are found from its sweeps."""
+    from resweep.register import odometry
+
+    return odometry(log, progress=True)
+
+
 def report_skipped(path: Path | str, log: Log) -> None:
-    """Say on stderr how many sweeps of a log were left out when it was opened, and why, if any were."""
+    """Print on stderr how many sweeps of a log were left out when it was opened, and why, if any were."""
     from resweep.io.folders.faults import describe_skipped
 
     if (text := describe_skipped(log)) is not None:
@@ -105,7 +117,7 @@ def report_skipped(path: Path | str, log: Log) -> None:
 
 
 def report_unknown_sensor(path: Path | str, log: Log) -> None:
-    """Say on stderr that a cloud does not tell where its sensor was, if so."""
+    """Print on stderr that a cloud does not tell where its sensor was, if so."""
     from resweep.viewer.describe import SENSOR_UNKNOWN
 
     if not log.sensor_position_known:
@@ -193,7 +205,7 @@ def build_config(
 ) -> BuildConfig:
     """The settings of a method, with dotted fields changed by settings such as ``map.ego_radius_m=2``.
 
-    ``given`` are fields to begin with; ``where`` says in an error where the method was named.
+    ``given`` are fields to begin with; ``where`` tells in an error where the method was named.
     """
     from resweep.build.methods import method_config
 
@@ -246,29 +258,3 @@ def nest_settings(settings: list[str], given: dict[str, Any] | None = None) -> d
                 raise ResweepError(f"--set '{key}': '{part}' has no parts")
         level[last] = value
     return data
-
-
-def check_folder(path: Path, overwrite: bool) -> None:
-    """Raise if a folder cannot be written at ``path``: something is there, or its parent is not writable."""
-    if path.exists() and not path.is_dir():
-        raise OutputError(f"{path}: is a file; the output is a folder, choose another name")
-    if path.is_dir() and any(path.iterdir()) and not overwrite and not is_unfinished(path):
-        raise OutputError(f"{path}: exists and is not empty; choose another name or give --overwrite")
-    check_writable(path)
-
-
-def check_writable(path: Path) -> None:
-    """Raise if nothing can be written beside ``path``, by trying; folders that are missing do not count.
-
-    Of an object store the lock, which is held from the start, has shown it.
-    """
-    if is_remote(path):
-        return
-    folder = next(parent for parent in path.absolute().parents if parent.exists())
-    try:
-        with tempfile.TemporaryDirectory(prefix=".resweep-", dir=folder):
-            return
-    except OSError as error:
-        raise OutputError(
-            f"{path}: cannot be written, {folder} refuses it ({error.strerror or error}); choose another folder"
-        ) from error

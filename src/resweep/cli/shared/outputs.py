@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,26 @@ def print_outputs(rows: Iterable[Row], as_json: bool = False, **facts: Any) -> N
     for what, path, size, files in outputs:
         many = f" in {files:,} files" if files > 1 else ""
         typer.echo(f"{what:{kinds}}  {path!s:{paths}}  {'-' if size is None else format_memory(size)}{many}")
+
+
+def print_table(
+    left: Sequence[str], right: Sequence[str], rows: Iterable[Sequence[str]], end: str = "", note: str = ""
+) -> None:
+    """Print a table whose columns are aligned ``left`` and then ``right``, with a last one and a note below."""
+    from rich.table import Table
+
+    from resweep.terminal import make_console
+
+    table = Table(box=None, pad_edge=False, header_style="bold", caption=note or None, caption_justify="left")
+    for title in left:
+        table.add_column(title, no_wrap=True)
+    for title in right:
+        table.add_column(title, justify="right", no_wrap=True)
+    if end:
+        table.add_column(end, no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    make_console().print(table)
 
 
 def _measure(path: Path) -> tuple[int | None, int]:

@@ -65,15 +65,11 @@ class Tally:
         """The share of beams that look where nothing was recorded."""
         return self.unknown / max(self.beams, 1)
 
-    def describe_unknown(self, world: World | StreamedWorld) -> str | None:
-        """One line: what share of beams look where nothing was recorded; None for a world of no recording."""
+    def report_unknown(self, world: World | StreamedWorld) -> None:
+        """Print what share of beams look where nothing was recorded; warn of sweeps that have no return."""
         if world.observed is not None:
-            return f"{100 * self.unknown_share:.1f} % of the beams look where nothing was recorded"
-        if any(layer.kind in ("splats", "volumes") for layer in world.layers):
-            return "the world does not know which space was recorded; build it again to tell empty from unknown"
-        return None
-
-    def report_empty(self) -> None:
-        """Print on stderr how many sweeps had no return, if any had none."""
+            typer.echo(f"{100 * self.unknown_share:.1f} % of the beams look where nothing was recorded")
+        elif any(layer.kind in ("splats", "volumes") for layer in world.layers):
+            typer.echo("the world does not know which space was recorded; build it again to tell empty from unknown")
         if self.empty:
             typer.echo(f"resweep: warning: {self.empty:,} of {self.sweeps:,} sweeps have no return", err=True)

@@ -8,17 +8,48 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from resweep.cli.shared.outputs import print_table
+from resweep.errors import ResweepError
+
 if TYPE_CHECKING:
     from resweep.calibrate import SensorFit
     from resweep.calibrate.sensor.fit_sensor import Character
     from resweep.sensors import Sensor
 
 
-def make_fit_record(found: SensorFit, output: Path | None) -> dict[str, Any]:
+def fit_to_log(log: str, output: Path | None, plot: bool, json: bool) -> None:
+    """Fit a sensor to a log, write and draw it if asked for, and print it."""
+    from resweep.calibrate import fit_sensor
+    from resweep.files import atomic_file
+
+    if output is not None and output.suffix.lower() not in (".yaml", ".yml"):
+        raise ResweepError(f"{output}: a fitted sensor is written as YAML; give -o NAME.yaml")
+    found = fit_sensor(log, None if output is None else output.stem)
+    if output is not None:
+        with atomic_file(output) as temporary:
+            temporary.write_text(found.sensor.to_yaml(), encoding="utf-8")
+    if json:
+        typer.echo(json_format.dumps(_record_fit(found, output), indent=2))
+    else:
+        _print_fit(found)
+        typer.echo(str(output) if output else "give -o NAME.yaml to keep it")
+    if plot:
+        draw_pattern(found.sensor, (output or Path(f"{found.sensor.name}.yaml")).with_suffix(".png"), json=False)
+
+
+def draw_pattern(sensor: Sensor, path: Path, json: bool) -> None:
+    """Draw the firing pattern and the beam of a sensor, and print where."""
+    from resweep.sensors.pattern_plot import plot_sensor
+
+    plot_sensor(sensor, path)
+    typer.echo(json_format.dumps({"name": sensor.name, "png": str(path)}) if json else str(path))
+
+
+def _record_fit(found: SensorFit, output: Path | None) -> dict[str, Any]:
     """A fitted sensor for ``--json``."""
     return {
         **found.sensor.model_dump(mode="json", exclude_none=True),
-        **count_figures(found.sensor),
+        **_count_figures(found.sensor),
         "nearest": found.pattern.nearest.name,
         "elevation_rms_deg": round(found.pattern.elevation_rms_deg, 3),
         "character": found.figures.to_dict(),
@@ -26,20 +57,13 @@ def make_fit_record(found: SensorFit, output: Path | None) -> dict[str, Any]:
     }
 
 
-def print_fit(found: SensorFit) -> None:
+def _print_fit(found: SensorFit) -> None:
     """Print a fitted sensor: its rings, its reach, the nearest of the catalog, and what its returns show."""
-    from rich.table import Table
-
-    from resweep.terminal import make_console
-
     grid, block = found.pattern.grid, found.sensor.pattern.model_dump()["channels"]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("ring", "elevation °", "height m", "step °", "azimuth offset °", "delay µs", "returns"):
-        table.add_column(title, justify="right", no_wrap=True)
+    offset, delay = block["azimuth_offset_deg"], block["firing_time_s"]
     seen = [ring for ring, value in enumerate(grid.elevations_deg) if value == value]
-    for at, ring in enumerate(seen):
-        offset, delay = block["azimuth_offset_deg"], block["firing_time_s"]
-        table.add_row(
+    rows = [
+        (
             str(ring),
             f"{grid.elevations_deg[ring]:.3f}",
             f"{grid.channels.height_m[ring]:.3f}",
@@ -48,7 +72,10 @@ def print_fit(found: SensorFit) -> None:
             "-" if delay is None else f"{1e6 * delay[at]:.2f}",
             str(int(found.pattern.returns[ring])),
         )
-    make_console().print(table)
+        for at, ring in enumerate(seen)
+    ]
+    titles = ("ring", "elevation °", "height m", "step °", "azimuth offset °", "delay µs", "returns")
+    print_table((), titles, rows)
     sensor = found.sensor
     typer.echo(
         f"{sensor.n_channels} rings, {grid.n_columns} columns a turn, {sensor.rotation_rate_hz:g} Hz, "
@@ -73,7 +100,7 @@ def _print_figures(character: Character) -> None:
     make_console().print(table)
 
 
-def count_figures(sensor: Sensor) -> dict[str, Any]:
+def _count_figures(sensor: Sensor) -> dict[str, Any]:
     """What a table shows of a sensor; counted from the firing pattern itself."""
     from resweep.sensors import fire
     from resweep.sensors.pattern_plot import angles_deg
@@ -93,23 +120,14 @@ def count_figures(sensor: Sensor) -> dict[str, Any]:
 
 def print_catalog(catalog: list[Sensor], json: bool) -> None:
     """Print sensors, one a line, or as JSON."""
-    rows = [(sensor, count_figures(sensor)) for sensor in catalog]
+    rows = [(sensor, _count_figures(sensor)) for sensor in catalog]
     if json:
         keys = ("name", "title", "range_min_m", "range_max_m")
         brief = [{**{key: getattr(sensor, key) for key in keys}, **figures} for sensor, figures in rows]
         typer.echo(json_format.dumps(brief, indent=2))
         return
-    from rich.table import Table
-
-    from resweep.terminal import make_console
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("name", no_wrap=True)
-    for title in ("rings", "elevation °", "range m", "beam mrad", "pulses"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("mode", no_wrap=True)
-    for sensor, figures in rows:
-        table.add_row(
+    cells = [
+        (
             sensor.name,
             str(figures["channels"]),
             f"{figures['elevation_from_deg']:.1f}…{figures['elevation_to_deg']:.1f}",
@@ -118,14 +136,18 @@ def print_catalog(catalog: list[Sensor], json: bool) -> None:
             f"{figures['pulses_per_sweep']:,}",
             sensor.receiver.mode,
         )
-    table.caption = "beam: full divergence, horizontal × vertical; pulses: in one sweep"
-    table.caption_justify = "left"
-    make_console().print(table)
+        for sensor, figures in rows
+    ]
+    note = "beam: full divergence, horizontal × vertical; pulses: in one sweep"
+    print_table(("name",), ("rings", "elevation °", "range m", "beam mrad", "pulses"), cells, "mode", note)
 
 
-def print_spec(sensor: Sensor) -> None:
-    """Print the YAML of a sensor, with what follows from it as comments."""
-    figures = count_figures(sensor)
+def print_spec(sensor: Sensor, json: bool) -> None:
+    """Print the YAML of a sensor, with what follows from it as comments; or all of it as JSON."""
+    figures = _count_figures(sensor)
+    if json:
+        typer.echo(json_format.dumps({**sensor.model_dump(mode="json", exclude_none=True), **figures}, indent=2))
+        return
     typer.echo(sensor.to_yaml(), nl=False)
     typer.echo(f"# {figures['pulses_per_sweep']:,} pulses in a sweep of {figures['sweep_period_s']:g} s")
     if figures["azimuth_step_deg"]:

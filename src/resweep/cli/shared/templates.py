@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from typing import Any
 
@@ -55,34 +56,24 @@ PLAN_TITLE = """A plan of a dataset, to be changed. Use it as: resweep dataset m
 Every field is explained above it; those that begin with # are left out and have the value that is shown."""
 
 
-def make_sensor_template() -> str:
-    """A sensor's YAML with comments."""
-    from resweep.cli.shared.schema import make_template
-    from resweep.sensors import Sensor
-
-    return make_template(Sensor, SENSOR, SENSOR_TITLE)
-
-
-def make_scenario_template() -> str:
-    """A scenario's YAML with comments."""
-    from resweep.cli.shared.schema import make_template
-    from resweep.scenario import Scenario
-
-    return make_template(Scenario, SCENARIO, SCENARIO_TITLE)
+# By what a command reads: the room and the name of its model, an example, and what stands above it.
+_MODELS = {
+    "sensor": ("resweep.sensors", "Sensor", SENSOR, SENSOR_TITLE),
+    "scenario": ("resweep.scenario", "Scenario", SCENARIO, SCENARIO_TITLE),
+    "plan": ("resweep.dataset", "DatasetPlan", PLAN, PLAN_TITLE),
+}
 
 
-def make_plan_template() -> str:
-    """A plan's YAML with comments."""
-    from resweep.cli.shared.schema import make_template
-    from resweep.dataset import DatasetPlan
+def print_settings(what: str, template: bool, schema: bool, given: bool) -> bool:
+    """Whether a template or a JSON Schema was asked for, which is printed; nothing else may be ``given`` then."""
+    from resweep.schema import make_schema, make_template
 
-    return make_template(DatasetPlan, PLAN, PLAN_TITLE)
-
-
-def print_help(template: str | None, model: Any, given: bool) -> None:
-    """Print a template, or the JSON Schema of a model where there is none; nothing else may be ``given``."""
-    from resweep.cli.shared.schema import make_schema
-
-    if given:
+    if not (template or schema):
+        return False
+    if given or (template and schema):
         raise ResweepError("--template and --schema stand alone; leave out the other arguments, or these")
-    typer.echo(template.rstrip() if template is not None else json.dumps(make_schema(model), indent=2))
+    room, name, example, title = _MODELS[what]
+    model = getattr(importlib.import_module(room), name)
+    text = make_template(model, example, title).rstrip() if template else json.dumps(make_schema(model), indent=2)
+    typer.echo(text)
+    return True

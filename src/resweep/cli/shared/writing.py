@@ -1,16 +1,21 @@
-"""What all commands that write share: one writer for each output, and what a stopped command is known by."""
+"""What all commands that write share: one writer for each output, what a stopped command is known by, and logs."""
 
 from __future__ import annotations
 
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from resweep.errors import ResweepError, nearest_names
 from resweep.files.partial import Inputs, describe_files
 from resweep.remote import find_path, is_remote, lock_output, recover_output
+
+if TYPE_CHECKING:
+    from resweep.log import Log
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -66,3 +71,59 @@ def _list_texts(value: object) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _list_texts(item)
+
+
+@dataclass(frozen=True)
+class LogTarget:
+    """Where and how a command writes a log, which goes on after the finished sweeps of a stopped one.
+
+    ``made_from`` is what `describe_work` gives; ``points`` is how the points of a bag are laid out.
+    """
+
+    path: Path
+    format: str
+    overwrite: bool
+    made_from: Mapping[str, str]
+    points: str | None = None
+    layout: Mapping[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "layout", choose_points(self.points, self.format))
+
+    def write(self, log: Log, **options: Any) -> None:
+        """Write the log, with ``options`` of `write_log`."""
+        from resweep.io import write_log
+
+        kept: dict[str, Any] = {"overwrite": self.overwrite, "resume": True, "made_from": self.made_from}
+        write_log(log, self.path, format=self.format, **kept, **self.layout, **options)
+
+
+def list_formats() -> list[str]:
+    """The formats that logs can be written in."""
+    from resweep.io import FORMATS
+
+    return [entry.name for entry in FORMATS.values() if entry.write or entry.write_log]
+
+
+def check_format(name: str) -> None:
+    """Raise if no log can be written in the format of that name."""
+    if name not in (writable := list_formats()):
+        raise ResweepError(f"--format '{name}': {nearest_names(name, writable)}")
+
+
+def choose_points(points: str | None, format: str | None) -> dict[str, Any]:
+    """The option of the writer of ``format`` that ``--points`` gives; a wrong name raises before the work."""
+    if points is None:
+        return {}
+    from resweep.io.ros.point_layouts import POINTS
+
+    if format != "ros2":
+        raise ResweepError(f"--points {points}: lays out the points of a bag; give --format ros2 too")
+    if points not in POINTS:
+        raise ResweepError(f"--points '{points}': {nearest_names(points, POINTS)}")
+    return {"points": points}
+
+
+def name_resumed(count: int) -> str:
+    """How many sweeps a stopped command had finished, for the line that counts all of them."""
+    return f", {count:,} of them from before" if count else ""

@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
-from resweep.cli.shared.options import Json, parse_local
+from resweep.cli.options import building, outputs
 from resweep.cli.shared.outputs import print_outputs
 
 
 def compare(
-    reports: Annotated[
-        list[Path], typer.Argument(parser=parse_local, metavar="A.json B.json ...", help="Reports of resweep evaluate.")
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", parser=parse_local, metavar="PATH", help="Also write the comparison, as .html or .json."
-        ),
-    ] = None,
-    as_json: Json = False,
+    reports: building.Reports,
+    output: outputs.Comparison = None,
+    as_json: outputs.Json = False,
 ) -> None:
     """Put reports of several worlds, sensors or settings side by side, and mark the best of each figure.
 
     Examples:
-
       resweep evaluate kitti/sequences/00 --holdout 5 -o hybrid.json
-
       resweep evaluate kitti/sequences/00 --holdout 5 --method surfels -o surfels.json
-
       resweep compare hybrid.json surfels.json -o both.html
     """
-    from resweep.cli.shared.inputs import check_writable
-    from resweep.errors import ResweepError
+    from resweep.cli.shared.targets import check_page
     from resweep.evaluation.report.side_by_side import SideBySide
     from resweep.terminal import make_console
 
-    if output is not None:
-        if output.suffix.lower() not in (".html", ".json"):
-            raise ResweepError(f"--output '{output}': a comparison is .html or .json; choose one of them")
-        check_writable(output)
+    check_page(output, "a comparison")
     both = SideBySide.load(reports)
     if output is not None:
         both.save(output)

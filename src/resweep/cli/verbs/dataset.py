@@ -2,68 +2,46 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
 import typer
 
-from resweep.cli.shared.options import Cluster, Json, Memory, Realism, Schema, Template, parse_path
+from resweep.cli.options import outputs, running, sensing
 from resweep.cli.shared.outputs import print_outputs
-from resweep.cli.shared.writing import locks
+from resweep.cli.shared.writing import locks, name_resumed
 from resweep.errors import ResweepError
 from resweep.memory import parse_memory
-
-if TYPE_CHECKING:
-    from resweep.dataset import DatasetPlan
-
-_BEAM_BYTES = 1000  # that a beam takes while its sweep is made and written
 
 
 @locks("output")
 def dataset(
-    plan: Annotated[
-        str | None,
-        typer.Argument(metavar="PLAN", help="A YAML file, or edge-cases or simkitti32.", show_default=False),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", parser=parse_path, metavar="OUT", help="The folder of the dataset.", show_default=False
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="Another field of the plan, such as variants=5."),
-    ] = None,
-    realism: Realism = None,
-    workers: Annotated[int, typer.Option(min=0, metavar="N", help="Sweeps at once; 0 takes all cores.")] = 0,
-    memory: Memory = None,
-    template: Template = False,
-    schema: Schema = False,
-    cluster: Cluster = None,
-    as_json: Json = False,
+    plan: sensing.Plan = None,
+    output: outputs.Dataset = None,
+    set_: sensing.SettingsOfPlan = None,
+    realism: sensing.Realism = None,
+    workers: running.SweepsAtOnce = 0,
+    memory: running.Memory = None,
+    template: outputs.Template = False,
+    schema: outputs.Schema = False,
+    cluster: running.Cluster = None,
+    as_json: outputs.Json = False,
 ) -> None:
     """Make a dataset: every world with every sensor and scenario, with points, labels, boxes and velocities.
 
     Killed and started again, it goes on where it was and gives the same bytes as an unbroken run.
 
     Examples:
-
       resweep dataset edge-cases -o edge
-
       resweep dataset --template > plan.yaml
-
       resweep dataset plan.yaml -o data --set variants=10 --set layout=kitti
     """
-    from resweep.cli.shared.inputs import check_writable, parse_settings
-    from resweep.cli.shared.templates import make_plan_template, print_help
+    from resweep.cli.shared.inputs import parse_settings
+    from resweep.cli.shared.targets import check_writable
+    from resweep.cli.shared.templates import print_settings
     from resweep.cluster import open_workers
-    from resweep.dataset import DatasetPlan, generate, load_plan
+    from resweep.dataset import generate, load_plan
+    from resweep.dataset.dataset_plan import limit_workers
 
-    if template or schema:
-        given = plan is not None or output is not None or bool(set_) or realism is not None or (template and schema)
-        print_help(make_plan_template() if template else None, DatasetPlan, given)
+    given = plan is not None or output is not None or bool(set_) or realism is not None
+    if print_settings("plan", template, schema, given):
         return
     if plan is None or output is None:
         missing = "PLAN" if plan is None else "-o OUT"
@@ -73,21 +51,8 @@ def dataset(
     check_writable(output)
     if cluster is not None and workers:
         raise ResweepError("--workers: counts threads of this process; leave it out, or --cluster")
-    threads = _limit_workers(chosen, workers, parse_memory(memory))
+    threads = limit_workers(chosen, workers, parse_memory(memory))
     with open_workers(cluster) as elsewhere:
         made = generate(chosen, output, workers=threads if cluster is None else elsewhere)
-    there = f", {made.resumed:,} of them from before" if made.resumed else ""
-    typer.echo(f"{output}: {made.sweeps:,} sweeps in {made.runs} runs as {chosen.layout}{there}")
+    typer.echo(f"{output}: {made.sweeps:,} sweeps in {made.runs} runs as {chosen.layout}{name_resumed(made.resumed)}")
     print_outputs([("dataset", output)], as_json, sweeps=made.sweeps, runs=made.runs, resumed=made.resumed)
-
-
-def _limit_workers(plan: DatasetPlan, workers: int, memory_bytes: int) -> int:
-    """How many sweeps may be made at once beside the largest world; 0 if as many as there are cores."""
-    from resweep.dataset.dataset_plan import choose_sensor
-    from resweep.scenes.opening import check_memory
-    from resweep.sensors import fire
-
-    spare = check_memory(plan.worlds, memory_bytes)
-    beams = max(len(fire(choose_sensor(choice)[0])) for choice in plan.sensors)
-    most = max(1, spare // (_BEAM_BYTES * beams))
-    return min(workers, most) if workers else (0 if most > len(os.sched_getaffinity(0)) else most)

@@ -2,88 +2,33 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
-
-from resweep.cli.shared.completion import complete_methods
-from resweep.cli.shared.options import (
-    METHOD_HELP,
-    Cluster,
-    Json,
-    Labels,
-    Memory,
-    PoseRate,
-    Poses,
-    Realism,
-    Refining,
-    parse_local,
-    parse_path,
-)
-from resweep.cli.shared.outputs import print_outputs
+from resweep.cli.options import building, outputs, recordings, running, sensing
 from resweep.cli.shared.writing import locks
 from resweep.errors import ResweepError
 from resweep.memory import parse_memory
 
-if TYPE_CHECKING:
-    from resweep.build import BuildConfig
-    from resweep.evaluation import Report
-    from resweep.log import Log
-    from resweep.simulate.realism import RealismModel
-
 
 @locks("output", reads=["sim", "real"])
 def evaluate(
-    sim: Annotated[
-        Path,
-        typer.Argument(
-            parser=parse_path, metavar="SIM|LOG", help="Simulated sweep file or log; with --holdout, the real log."
-        ),
-    ],
-    real: Annotated[
-        Path | None,
-        typer.Argument(parser=parse_path, metavar="[REAL]", help="Real sweep file, or the folder of a log."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", parser=parse_local, metavar="PATH", help="Also write the report, as .html or .json."
-        ),
-    ] = None,
-    per_class: Annotated[bool, typer.Option("--per-class", help="Also give the figures of each class.")] = False,
-    accumulate: Annotated[
-        bool, typer.Option("--accumulate", help="Also compare the paired sweeps as one cloud each.")
-    ] = False,
-    holdout: Annotated[
-        str | None, typer.Option("--holdout", help="Sweeps to hold out, such as 5 or 3,7: build from the rest.")
-    ] = None,
-    every: Annotated[int | None, typer.Option("--holdout-every", min=2, help="Hold out every N-th sweep.")] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method", "-m", autocompletion=complete_methods, help=f"With --holdout: {METHOD_HELP}", show_default=False
-        ),
-    ] = "hybrid",
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as map.ego_radius_m=2.")
-    ] = None,
-    refine: Refining = None,
-    realism: Realism = None,
-    labels: Labels = None,
-    poses: Poses = None,
-    pose_rate: PoseRate = None,
-    odometry: Annotated[
-        bool, typer.Option("--odometry", help="With --holdout: find the log's poses from its sweeps (KISS-ICP).")
-    ] = False,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Skip sweeps that cannot be read, and say so.")
-    ] = False,
-    memory: Memory = None,
-    cluster: Cluster = None,
-    as_json: Json = False,
+    sim: recordings.Simulated,
+    real: recordings.Real = None,
+    output: outputs.Report = None,
+    per_class: building.PerClass = False,
+    accumulate: building.Accumulate = False,
+    holdout: building.Holdout = None,
+    every: building.HoldoutEvery = None,
+    method: building.MethodOfHoldout = "hybrid",
+    set_: building.SettingsOfHoldout = None,
+    refine: building.Refine = None,
+    realism: sensing.Realism = None,
+    labels: recordings.Labels = None,
+    poses: recordings.Poses = None,
+    pose_rate: recordings.PoseRate = None,
+    odometry: recordings.OdometryOfHoldout = False,
+    keep_going: recordings.KeepGoing = False,
+    memory: running.Memory = None,
+    cluster: running.Cluster = None,
+    as_json: outputs.Json = False,
 ) -> None:
     """Compare simulated sweeps with real ones, in true metres.
 
@@ -95,135 +40,33 @@ def evaluate(
     OUT.partial keeps. With --realism the drawn returns are as a learned model says.
 
     Examples:
-
       resweep evaluate out kitti/sequences/00 -o report.html
-
       resweep evaluate out/000000.pcd real.pcd --per-class --json
-
       resweep evaluate kitti/sequences/00 --holdout 5 --method surfels
-
       resweep evaluate drive.bag --holdout-every 10 --odometry
     """
-    from resweep.cli.shared.inputs import add_refinement, build_config, check_writable
-    from resweep.files.partial import find_partial
-    from resweep.files.publication import discard_partial
-    from resweep.labels import load_labels
-    from resweep.progress import open_progress
-
     bound = parse_memory(memory)
+    from resweep.cli.shared.evaluation import compare_logs, hold_out, print_report, refuse, save_report
+    from resweep.cli.shared.inputs import add_refinement, build_config, check_odometry
+    from resweep.cli.shared.targets import check_page
+    from resweep.labels import load_labels
+
     if labels is not None:
-        load_labels(labels)  # a wrong name is said before the work
-    if output is not None:
-        if output.suffix.lower() not in (".html", ".json"):
-            raise ResweepError(f"--output '{output}': a report is .html or .json; choose one of them")
-        check_writable(output)
-    partial = None
-    if holdout is None and every is None:
-        _refuse({"--odometry": odometry}, "goes with --holdout; sweeps are compared in their own frames without it")
-        _refuse({"--realism": realism}, "changes what is simulated with --holdout; SIM was simulated before")
-        report = _compare(sim, real, keep_going, labels, poses, pose_rate, cluster, accumulate, bound)
+        load_labels(labels)  # a wrong name raises before the work
+    check_page(output, "a report")
+    how = {"poses": poses, "pose_rate": pose_rate, "labels": labels}
+    shown = {"accumulate": accumulate, "memory": bound}
+    held = holdout is not None or every is not None
+    if not held:
+        refuse("--odometry", odometry, "goes with --holdout; sweeps are compared in their own frames without it")
+        refuse("--realism", realism, "changes what is simulated with --holdout; SIM was simulated before")
+        report = compare_logs(sim, real, keep_going, how, cluster, **shown)
     else:
         if real is not None:
             raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
-        _refuse({"--cluster": cluster}, "compares two logs; with --holdout one process builds and compares")
-        if odometry and poses is not None:
-            raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
-        config = build_config(method, add_refinement(set_, refine))  # a mistake is said before anything is read
-        partial = None if output is None else find_partial(output)
-        given = _open_held(sim, keep_going, poses, pose_rate, labels, odometry, realism)
-        report = _hold_out(*given, holdout, every, config, partial=partial, accumulate=accumulate, memory=bound)
-    if output is not None:
-        with open_progress() as progress:
-            progress.start(f"writing {output.name}")
-            report.save(output)
-        if partial is not None and partial.exists():
-            discard_partial(partial)
-    _print_report(report, output, per_class, as_json)
-
-
-def _refuse(options: dict[str, object], why: str) -> None:
-    for name, value in options.items():
-        if value:
-            raise ResweepError(f"{name}: {why}")
-
-
-def _compare(
-    sim: Path,
-    real: Path | None,
-    keep_going: bool,
-    labels: str | None,
-    poses: Path | None,
-    pose_rate: float | None,
-    cluster: str | None,
-    accumulate: bool,
-    memory: int,
-) -> Report:
-    """Simulated sweeps against real ones, which have other ``poses`` if given."""
-    from resweep.cli.shared.inputs import open_posed, open_recording, report_skipped
-    from resweep.cluster import open_workers
-    from resweep.evaluation import evaluate as compare
-    from resweep.labels import UNKNOWN_LABELS
-
-    if real is None:
-        raise ResweepError(f"evaluate '{sim}': against what? give REAL, or --holdout to hold sweeps of one log out")
-    simulated = open_recording(sim, keep_going)
-    recorded = open_posed(real, keep_going, poses, pose_rate, labels=labels)
-    if labels is not None and simulated.labels == UNKNOWN_LABELS:
-        simulated = replace(simulated, labels=recorded.labels)
-    report_skipped(sim, simulated)
-    report_skipped(real, recorded)
-    with open_workers(cluster) as workers:
-        return compare(simulated, recorded, accumulate=accumulate, memory=memory, workers=workers, progress=True)
-
-
-def _open_held(
-    path: Path,
-    keep_going: bool,
-    poses: Path | None,
-    pose_rate: float | None,
-    labels: str | None,
-    odometry: bool,
-    realism: Path | None,
-) -> tuple[Log, RealismModel | None]:
-    """The log of which sweeps are held out, and the learned model."""
-    from resweep.cli.shared.inputs import open_posed, report_skipped
-    from resweep.register import odometry as find_poses
-    from resweep.simulate.realism import load_realism
-
-    model = None if realism is None else load_realism(realism)
-    log = open_posed(path, keep_going, poses, pose_rate, labels=labels)
-    report_skipped(path, log)
-    return (find_poses(log, progress=True) if odometry else log), model
-
-
-def _hold_out(
-    log: Log, model: RealismModel | None, listed: str | None, every: int | None, config: BuildConfig, **options: Any
-) -> Report:
-    """Held-out sweeps of a log against a world built from the others."""
-    from resweep.evaluation.holdout import holdout
-
-    held = list(range(every - 1, len(log), every)) if every is not None else []
-    try:
-        held += [int(word) for word in (listed or "").split(",") if word.strip()]
-    except ValueError as error:
-        raise ResweepError(f"--holdout '{listed}': expected sweep numbers such as 5 or 3,7") from error
-    return holdout(log, held, config, realism=model, **options)
-
-
-def _print_report(report: Report, output: Path | None, per_class: bool, as_json: bool) -> None:
-    from resweep.terminal import make_console
-
-    if as_json:
-        for line in report.warnings:
-            typer.echo(f"resweep: warning: {line}", err=True)
-        facts: dict[str, Any] = {"sweeps": len(report.per_sweep), "labels": report.settings["labels"], **report.metrics}
-        if report.placements:
-            facts["placements"] = report.placements
-        typer.echo(json.dumps({**facts, "per_class": report.per_class} if per_class else facts, allow_nan=False))
-        return
-    console = make_console()
-    console.print(report)
-    if per_class:
-        console.print(report.class_table())
-    if output is not None:
-        print_outputs([("report", output)])
+        refuse("--cluster", cluster, "compares two logs; with --holdout one process builds and compares")
+        check_odometry(odometry, poses)
+        config = build_config(method, add_refinement(set_, refine))  # a mistake raises before anything is read
+        report = hold_out(sim, keep_going, how, odometry, realism, holdout, every, config, output, **shown)
+    save_report(report, output, held)
+    print_report(report, output, per_class, as_json)

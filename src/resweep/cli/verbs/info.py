@@ -3,44 +3,32 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from resweep.cli.shared.facts import collapse, format_fact, summarise_world
-from resweep.cli.shared.options import Bounds, IntensityScale, Labels, Resolution, parse_path
+from resweep.cli.options import outputs, recordings
+from resweep.cli.shared.facts import collapse, format_fact
 
 
 def info(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            parser=parse_path,
-            help="A sweep, a log folder, a poses file, a mesh, a world folder, or YAML of a sensor, scenario or plan.",
-        ),
-    ],
-    labels: Labels = None,
-    bounds: Bounds = None,
-    resolution: Resolution = None,
-    intensity_scale: IntensityScale = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Also list every setting and figure that the summary leaves out.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as one JSON object.")] = False,
+    path: recordings.Anything,
+    labels: recordings.Labels = None,
+    bounds: recordings.Bounds = None,
+    resolution: recordings.Resolution = None,
+    intensity_scale: recordings.IntensityScale = None,
+    everything: outputs.Everything = False,
+    as_json: outputs.JsonOfFacts = False,
 ) -> None:
     """Print what a file or folder holds: counts, ranges, times, bounds, columns.
 
     Examples:
-
       resweep info kitti/sequences/00
-
       resweep info tile.las --labels asprs
-
       resweep info seq00.world --all
     """
     from resweep.cli.shared.inputs import parse_cloud
     from resweep.viewer.describe import describe
+    from resweep.viewer.summary import summarise_world
 
     facts = describe(path, labels, parse_cloud(bounds, resolution, intensity_scale))
     if as_json:
@@ -54,7 +42,7 @@ def info(
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     if not everything:
-        facts = summarise_world(path, facts) if facts["kind"] == "world" else collapse(facts)
+        facts = collapse(summarise_world(path, facts) if facts["kind"] == "world" else facts)
     for name, value in facts.items():
         table.add_row(name, format_fact(value, name))
     make_console().print(table)

@@ -2,53 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-
-from resweep.cli.shared.options import Labels, parse_local, parse_path
+from resweep.cli.options import learning, outputs, recordings
 from resweep.cli.shared.writing import locks
-from resweep.errors import ResweepError
-
-if TYPE_CHECKING:
-    from resweep.log import Log
-    from resweep.segmentation import SegmentationCard
-
-_SETTINGS = "A setting of the training as FIELD=VALUE, such as epochs=10 or network.cell_m=0.3; may be repeated."
 
 
 @locks("output", reads=["logs", "validate", "test"])
 def semantics(
-    logs: Annotated[list[Path], typer.Argument(parser=parse_path, metavar="LOG...", help="Logs with labels.")],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", parser=parse_local, metavar="MODEL", help="Folder of the model.")
-    ],
-    validate: Annotated[
-        list[Path] | None,
-        typer.Option(
-            parser=parse_path,
-            metavar="LOG",
-            help="A log to choose the best round by; may be repeated. By default the last of several logs, or the last "
-            "fifth of the only one.",
-            show_default=False,
-        ),
-    ] = None,
-    test: Annotated[
-        list[Path] | None,
-        typer.Option(
-            parser=parse_path,
-            metavar="LOG",
-            help="A log to report on, of which training sees nothing; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    labels: Labels = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help=_SETTINGS)] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace MODEL if it exists.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object: mIoU, and IoU by class.")] = False,
+    logs: learning.LabelledLogs,
+    output: outputs.SemanticModel,
+    validate: learning.Validate = None,
+    test: learning.Test = None,
+    labels: recordings.Labels = None,
+    settings: learning.SettingsOfTraining = None,
+    overwrite: outputs.OverwriteSemanticModel = False,
+    as_json: outputs.JsonOfScores = False,
 ) -> None:
     """Train a network that labels points (KPConv), and write it as ONNX with a card that says what it is.
 
@@ -57,48 +24,19 @@ def semantics(
     Stopped and started again with the same arguments, it goes on after the last finished round.
 
     Examples:
-
       resweep learn semantics kitti/sequences/00 kitti/sequences/05 kitti/sequences/06 -o town.model
-
       resweep learn semantics drive1 drive2 --validate drive3 --test drive4 -o town.model --json
     """
-    from resweep.cli.shared.inputs import check_folder, nest_settings
+    from resweep.cli.shared.inputs import nest_settings, open_recording
+    from resweep.cli.shared.learned_models import check_apart, print_semantics
+    from resweep.cli.shared.targets import check_folder
     from resweep.config import validate as check
     from resweep.learn.semantics import SemanticsConfig, learn_semantics
 
     config = check(nest_settings(settings or []), SemanticsConfig, "--set")
     check_folder(output, overwrite)
-    _check_apart({"LOG": logs, "--validate": validate or [], "--test": test or []})
-    opened = [[_open(path, labels) for path in paths] for paths in (logs, validate or [], test or [])]
+    check_apart({"LOG": logs, "--validate": validate or [], "--test": test or []})
+    how = {"labels": labels, "empty_beams": False}
+    opened = [[open_recording(path, False, **how) for path in paths] for paths in (logs, validate or [], test or [])]
     card = learn_semantics(opened[0], output, config, validate=opened[1], test=opened[2], overwrite=overwrite)
-    _print(output, card, as_json)
-
-
-def _check_apart(given: dict[str, list[Path]]) -> None:
-    """Raise if a log serves two purposes: scores on what was trained on mean nothing."""
-    used: dict[str, str] = {}
-    for option, paths in given.items():
-        for path in paths:
-            other = used.setdefault(os.path.realpath(path), option)
-            if other != option:
-                raise ResweepError(f"{option} {path}: is given as {other} too; give a log of another place")
-
-
-def _open(path: Path, labels: str | None) -> Log:
-    from resweep.cli.shared.inputs import open_recording
-
-    return open_recording(path, keep_going=False, labels=labels, empty_beams=False)
-
-
-def _print(output: Path, card: SegmentationCard, as_json: bool) -> None:
-    scores = card.tested or card.validated
-    assert scores is not None
-    where = "logs that training did not see" if card.tested else "logs that chose the best round, which flatters"
-    typer.echo(f"{output}: mIoU {scores.miou:.3f}, accuracy {scores.accuracy:.3f} on {', '.join(scores.on)} ({where})")
-    for name, value in sorted(scores.iou.items(), key=lambda item: -item[1]):
-        typer.echo(f"  {name:15} {value:.3f}")
-    if as_json:
-        kept = {"model": str(output), "trained_on": [item.log for item in card.trained_on]}
-        rest = {"scored_on": list(scores.on), "validation_miou": card.validated and card.validated.miou}
-        best = {"accuracy": scores.accuracy, "miou": scores.miou, "iou": dict(scores.iou)}
-        typer.echo(json.dumps({**kept, **rest, **best}))
+    print_semantics(output, card, as_json)

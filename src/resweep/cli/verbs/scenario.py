@@ -3,46 +3,33 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resweep.cli.shared.options import Schema, Template
+from resweep.cli.options import outputs, sensing
 from resweep.errors import ResweepError
-
-if TYPE_CHECKING:
-    from resweep.scenario import Scenario
-    from resweep.scenario.spec import ActorSpec, EgoSpec
 
 
 def scenario(
-    file: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[FILE]", help="A YAML file, or hidden-car, animals or construction.", show_default=False
-        ),
-    ] = None,
-    template: Template = False,
-    schema: Schema = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the scenario as one JSON object.")] = False,
+    file: sensing.ScenarioFile = None,
+    template: outputs.Template = False,
+    schema: outputs.Schema = False,
+    as_json: outputs.JsonOfScenario = False,
 ) -> None:
     """Check a scenario and say what is in it; or print one to begin with.
 
     Where actors stand on the ground and whether they collide depends on the world: simulate checks that.
 
     Examples:
-
       resweep scenario --template > mine.yaml
-
       resweep scenario mine.yaml
-
       resweep scenario --schema > scenario.schema.json
     """
-    from resweep.cli.shared.templates import make_scenario_template, print_help
-    from resweep.scenario import Scenario, load_scenario
+    from resweep.cli.shared.scenario_text import print_scenario
+    from resweep.cli.shared.templates import print_settings
+    from resweep.scenario import load_scenario
 
-    if template or schema:
-        print_help(make_scenario_template() if template else None, Scenario, file is not None or (template and schema))
+    if print_settings("scenario", template, schema, file is not None):
         return
     if file is None:
         raise ResweepError("scenario: give a FILE to check, or --template or --schema to write one")
@@ -50,30 +37,4 @@ def scenario(
     if as_json:
         typer.echo(json.dumps(chosen.model_dump(mode="json", exclude_none=True)))
         return
-    _print(chosen, file)
-
-
-def _print(chosen: Scenario, file: str) -> None:
-    lasts = "as long as the ego moves" if chosen.duration_s is None else f"{chosen.duration_s:g} s"
-    actors = "1 actor" if len(chosen.actors) == 1 else f"{len(chosen.actors)} actors"
-    typer.echo(f"{file}: scenario '{chosen.name}' with {actors}, {lasts}, seed {chosen.seed}")
-    typer.echo(f"  ego: {_describe_motion(chosen.ego)}")
-    for actor in chosen.actors:
-        what = actor.asset or actor.category or (actor.cad.file if actor.cad else "as recorded")
-        starts = f", from {actor.start_s:g} s" if actor.start_s else ""
-        if actor.start_within_m is not None:
-            starts = f", once the ego is within {actor.start_within_m:g} m"
-        typer.echo(f"  {actor.name}: {what}, {_describe_motion(actor)}{starts}")
-
-
-def _describe_motion(item: EgoSpec | ActorSpec) -> str:
-    (kind,) = item.kinds()
-    if kind in ("poses", "log", "track"):
-        return f"follows the {kind} {getattr(item, kind) if kind != 'track' else getattr(item, kind).id}"
-    path = item.path()
-    if kind == "at":
-        x, y = path.places[0, :2]
-        return f"stands at {x:g}, {y:g} m"
-    speeds = item.speed_mps if isinstance(item.speed_mps, tuple) else (item.speed_mps or 0.0,)
-    pace = f" at {min(speeds):g} to {max(speeds):g} m/s" if max(speeds) > min(speeds) else f" at {speeds[0]:g} m/s"
-    return f"{kind} of {len(getattr(item, kind))} points{pace if item.speed_mps else ''}, {path.end:.1f} s"
+    print_scenario(chosen, file)

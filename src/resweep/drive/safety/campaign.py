@@ -249,3 +249,9 @@ def rebuild_loop(run: Run) -> Loop:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ResweepError(f"run: its settings are damaged ({error})") from error
+
+
+def replay_run(folder: str | Path, output: Path) -> Run:
+    """Drive the run in ``folder`` once more by its recorded commands, and write it with its sweeps to ``output``."""
+    recorded = load_run(folder)
+    return rebuild_loop(recorded).replay(recorded, output)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from resweep.errors import ResweepError
+from resweep.files import write_file
+from resweep.io import open_log
 from resweep.log import Log
 from resweep.pose import inverse, transform
 
@@ -48,6 +52,13 @@ def compare_objects(sim: Log, real: Log, grow_m: float = 0.1) -> dict[str, Any]:
         offsets = entry.pop("offsets", [])
         objects.append({**entry, "range_error_m": float(np.median(np.abs(offsets))) if offsets else None})
     return {"objects": objects, "classes": _classes(objects)}
+
+
+def write_object_figures(sim: str | Path, real: Log, path: Path) -> dict[str, Any]:
+    """Compare the log in the folder ``sim`` with ``real`` as `compare_objects` does, and write that as JSON."""
+    figures = compare_objects(open_log(sim), real)
+    write_file(path, (json.dumps(figures, indent=1) + "\n").encode())
+    return figures
 
 
 def _classes(objects: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
