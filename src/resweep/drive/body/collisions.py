@@ -127,7 +127,7 @@ def find_actor_contact(
     ``box`` (2, 3) is the vehicle's in its own frame, ``path`` holds ``T_world_vehicle``. The distance is that of the
     two rectangles seen from above; where one is over the other they do not touch.
     """
-    contact_s, distance_m = _core.find_meeting(
+    contact_s, distance_m = _core.find_contact(
         path.native, box, actor.trajectory.native, actor_bounds(actor), float(start_s), float(end_s)
     )
     return _name_contact(contact_s, actor), distance_m
