@@ -19,7 +19,7 @@ from resweep.labels import UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenario.coverage import estimate_coverage
 from resweep.worlds import Layer, World
-from resweep.worlds.layers.mesh_files import STATED_UP, load_mesh, upward_axis
+from resweep.worlds.layers.mesh_files import STATED_UP, find_upward_axis, load_mesh
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _MAX_LENGTH_M, _MIN_LENGTH_M = 100.0, 0.02
@@ -115,7 +115,7 @@ class Asset:
         """
         kind = category_of(category)
         stated = isinstance(mesh, str | Path) and Path(mesh).suffix.lower() in STATED_UP
-        up, forward = upward_axis(mesh, up), forward or ("-y" if stated else "x")
+        up, forward = find_upward_axis(mesh, up), forward or ("-y" if stated else "x")
         if forward not in _FORWARD:
             raise ResweepError(f"asset: forward must be one of {', '.join(_FORWARD)}, got {forward!r}")
         given = str(mesh) if isinstance(mesh, str | Path) else type(mesh).__name__

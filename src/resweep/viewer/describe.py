@@ -147,7 +147,7 @@ def _describe_trajectory(trajectory: Trajectory) -> dict[str, Any]:
 def _describe_mesh(path: Path) -> dict[str, Any]:
     import trimesh
 
-    from resweep.worlds.layers.mesh_files import STATED_UP, SUFFIXES, Z_UP_FROM_Y_UP, open_scene, upward_axis
+    from resweep.worlds.layers.mesh_files import STATED_UP, SUFFIXES, Z_UP_FROM_Y_UP, find_upward_axis, open_scene
 
     try:
         scene = open_scene(path) if path.suffix.lower() in SUFFIXES else trimesh.load_scene(str(path))
@@ -158,7 +158,7 @@ def _describe_mesh(path: Path) -> dict[str, Any]:
     meshes = [mesh for mesh in scene.geometry.values() if isinstance(mesh, trimesh.Trimesh)]
     if not meshes:
         raise ResweepError(f"{path}: holds no triangles")
-    axis = upward_axis(path)
+    axis = find_upward_axis(path)
     bounds = scene.bounds @ Z_UP_FROM_Y_UP[:3, :3].T if axis == "y" else scene.bounds
     return {
         "kind": "mesh",
@@ -175,12 +175,12 @@ def _describe_mesh(path: Path) -> dict[str, Any]:
 def _describe_world(path: Path) -> dict[str, Any]:
     file = path / "world.json"
     from resweep.files.untrusted import read_json
-    from resweep.worlds.store.index import saved_label_counts, saved_labels
+    from resweep.worlds.store.index import read_label_counts, read_labels
 
     record = read_json(file, "build or save the world again")
     if not isinstance(record, dict):
         raise InputError(f"{file}: not a world's record; build or save the world again")
-    labels, counts = saved_labels(record, str(file)), saved_label_counts(record, str(file))
+    labels, counts = read_labels(record, str(file)), read_label_counts(record, str(file))
     record.pop("label_counts", None)
     named = {labels.class_name(label): count for label, count in counts.items()}
     return {"kind": "world", **record, "vocabulary": _vocabulary(labels), "labels": named}

@@ -22,7 +22,7 @@ from resweep.neighbours import Neighbours
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.worlds import Layer
-from resweep.worlds.layers.mesh import BRIGHTEST, Mesh
+from resweep.worlds.layers.mesh import MAX_REFLECTANCE, Mesh
 from resweep.worlds.layers.triangles import unit_normals
 
 _MIN_POINTS = 10
@@ -155,7 +155,7 @@ def _observe_faces(cloud: Cloud, centre: Array, normal: Array, config: MeshConfi
         nearest.append(index[:, 0])
         bright.append(reflectance.reshape(-1, few).mean(axis=1))
     row = np.concatenate(nearest)
-    return cloud.label[row], cloud.instance[row], np.clip(np.concatenate(bright), 0.0, BRIGHTEST)
+    return cloud.label[row], cloud.instance[row], np.clip(np.concatenate(bright), 0.0, MAX_REFLECTANCE)
 
 
 def _split_blocks(rows: Array) -> list[Array]:

@@ -175,7 +175,7 @@ class Layer(ABC):
 
     @property
     def holds_beams(self) -> bool:
-        """Whether the width of beams is part of the primitives, so that a beam meets them with its axis alone."""
+        """Whether the width of beams is part of the primitives, so that a beam crosses them with its axis alone."""
         return False
 
     @property

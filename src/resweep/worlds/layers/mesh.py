@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 OUTLINE_POINTS = 20_000  # that a mesh's outline is known by
 # A diffuse surface reflects at most 1; measured at a grazing angle, or on a sign, the value can be higher.
-BRIGHTEST = 10.0
+MAX_REFLECTANCE = 10.0
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,9 @@ class Mesh(Layer):
         count = len(self.faces)
         self.label = per_row(label, count, np.int32, f"{what}: label")
         self.reflectance = per_row(reflectance, count, np.float32, f"{what}: reflectance")
-        if not ((self.reflectance >= 0) & (self.reflectance <= BRIGHTEST)).all():
+        if not ((self.reflectance >= 0) & (self.reflectance <= MAX_REFLECTANCE)).all():
             raise ResweepError(
-                f"{what}: reflectance must lie between 0 and 1, not in per cent (where measured, up to {BRIGHTEST:g})"
+                f"{what}: reflectance must lie between 0 and 1, not in per cent (up to {MAX_REFLECTANCE:g} if measured)"
             )
         self.materials = tuple(materials)
         chosen = np.asarray(material)

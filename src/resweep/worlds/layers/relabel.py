@@ -23,7 +23,7 @@ def count_labels(layers: Sequence[Layer]) -> dict[int, int]:
     return dict(sorted(counts.items()))
 
 
-def relabelled(layers: Sequence[Layer], mapping: LabelMapping) -> list[Layer]:
+def relabel_layers(layers: Sequence[Layer], mapping: LabelMapping) -> list[Layer]:
     """The layers with their labels mapped; all else is shared with them. Copies of one mesh stay copies of one."""
     meshes: dict[int, Mesh] = {}
     return [layer.relabelled(mapping, meshes) for layer in layers]

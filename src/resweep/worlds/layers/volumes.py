@@ -17,7 +17,7 @@ from resweep.worlds.layers.layer import ATTRIBUTES, FLOAT, POINT, ColumnType, La
 from resweep.worlds.layers.seen import COLUMN
 from resweep.worlds.native import Gaussians
 
-TAU = 2.0  # A, III-C: Mahalanobis distance within which a beam meets a volume
+TAU = 2.0  # A, III-C: Mahalanobis distance within which a beam crosses a volume
 WHOLE_BEAM_M = 10.0  # of element_m, from which on volumes are those of whole beams
 _SYMMETRIC = (0, 1, 2, 4, 5, 8)  # xx, xy, xz, yy, yz, zz of a 3x3 matrix
 
@@ -26,12 +26,12 @@ class Volumes(Layer):
     """Gaussians with a permeability, a label and what was seen of them.
 
     ``mean`` (n, 3) float32 metres from the world's origin, ``covariance`` (n, 6) float32 m² as xx, xy, xz, yy,
-    yz, zz. ``permeability`` (n,) float32 is ρ of A: the chance that a beam passes. A beam meets a volume within
+    yz, zz. ``permeability`` (n,) float32 is ρ of A: the chance that a beam passes. A beam crosses a volume within
     the Mahalanobis distance ``tau``. If ``exposure_m`` (n,) is given, ρ is that of a beam with this exposure, and
     others pass with ρ^(w/exposure): w = σ_t · exp(-d²/2) · (1 + beam width / ``element_m``)², for a beam that
     passes at the Mahalanobis distance d. Rays of one pulse that cross a volume in the same cell of ``element_m``
-    meet the same leaf: they draw the same. With an ``element_m`` of `WHOLE_BEAM_M` or more, volumes were learned from
-    whole beams and hold their width: a beam meets them with its axis. ``label``, ``instance``, ``reflectance`` and
+    hit the same leaf: they draw the same. With an ``element_m`` of `WHOLE_BEAM_M` or more, volumes were learned from
+    whole beams and hold their width: a beam crosses them with its axis. ``label``, ``instance``, ``reflectance`` and
     ``extra`` as in `Splats`.
     """
 
@@ -108,7 +108,7 @@ class Volumes(Layer):
 
     @property
     def holds_beams(self) -> bool:
-        """Whether the width of beams is part of these volumes, so that a beam meets them with its axis alone."""
+        """Whether the width of beams is part of these volumes, so that a beam crosses them with its axis alone."""
         return self.element_m >= WHOLE_BEAM_M
 
     @property
