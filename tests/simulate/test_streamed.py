@@ -202,7 +202,7 @@ def test_a_part_near_a_drive_gives_the_same_sweeps(uneven: World, tmp_path: Path
 
 
 def test_memory_is_bounded_and_tiles_come_ahead(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caching, "_RESERVED", 0)
+    monkeypatch.setattr(caching, "_RESERVED_BYTES", 0)
     everything = Simulator(StreamedWorld(place), SHORT)
     cache = cache_of(everything)
     with cache.holding(np.array([[5.0, 0, 0], [115.0, 0, 0]]), 22.0):
@@ -242,7 +242,7 @@ def test_tiles_ahead_are_read_in_the_background(place: Path, monkeypatch: pytest
 
 def test_timing_changes_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slow readers, no reading ahead, and several threads that sweep at once in little memory."""
-    monkeypatch.setattr(caching, "_RESERVED", 0)
+    monkeypatch.setattr(caching, "_RESERVED_BYTES", 0)
     expected = list(Simulator(load_world(place), SENSOR).run(drive(5.0, 110.0)))
     build = DividedScene.build
     rng = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from resweep.boxes import BOX_MARGIN_M, Boxes
 from resweep.pose import Array
 from resweep.scenario import Actor
 from resweep.simulate import Simulator
-from resweep.simulate.actor_set import hit_times
+from resweep.simulate.actor_set import find_hit_times
 from resweep.simulate.occlusion import count_unoccluded_returns
 from resweep.sweep import Sweep
 
@@ -72,7 +72,7 @@ def annotate(simulator: Simulator, sweep: Sweep, index: int, names: dict[int, st
     ids, count = sweep.boxes.track, sweep.boxes.n_points
     share = np.divide(count, unoccluded, out=np.full(len(count), np.nan), where=unoccluded > 0)
     boxes = replace(sweep.boxes, name=tuple(names[instance] for instance in ids.tolist()))
-    times = hit_times(ids, sweep.timestamp, sweep.instance, sweep.time)
+    times = find_hit_times(ids, sweep.timestamp, sweep.instance, sweep.time)
     inside = boxes.count_points(sweep.deskewed())
     return Annotations(boxes, times, inside, unoccluded, np.clip(1.0 - share, 0.0, 1.0))
 

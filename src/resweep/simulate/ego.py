@@ -17,9 +17,9 @@ Box = Sequence[float]
 
 
 class Ego:
-    """What of the vehicle stands in the sensor's way, fixed to the sensor.
+    """The part of the vehicle that blocks beams, fixed to the sensor.
 
-    A box (x0, y0, z0, x1, y1, z1) or a mesh, metres in the sensor's frame. A beam is blocked if its axis meets it.
+    A box (x0, y0, z0, x1, y1, z1) or a mesh, metres in the sensor's frame. A beam is blocked if its axis hits it.
     """
 
     def __init__(self, shape: Box | Mesh) -> None:

@@ -112,7 +112,7 @@ class Retracer:
         return other
 
     def with_hits(self) -> Retracer:
-        """The same, whose sweeps also say what they know of the primitives hit (`Tracer.with_hits`).
+        """The same, whose sweeps also have columns on the primitives hit (`Tracer.with_hits`).
 
         Its sweeps keep the returns that blind sectors take: models of drops are learned from them.
         """
@@ -133,7 +133,7 @@ class Retracer:
         """The recorded sweep at the pose at which the world predicts its ranges best.
 
         With ``motion`` that within the sweep is found too, if its beams have times. Returns that the map of the world
-        left out, such as those of moving cars, have no say.
+        left out, such as those of moving cars, are ignored.
         """
         calibrated = self._calibrated(recorded)
         if self.world.map_filter is not None:
@@ -226,7 +226,7 @@ class Retracer:
         return self.calibration is not None and self.calibration.fits(recorded)
 
     def find_gain(self, ring: Array, recorded: Sweep) -> Array:
-        """How bright the lasers ``ring`` (n,) of a recorded sweep report what others report as 1; 1 if unknown."""
+        """The intensity that the lasers ``ring`` (n,) of a sweep report where others report 1; 1 if unknown."""
         calibration = self.calibration if self._fits(recorded) else None
         return np.ones(len(ring), np.float32) if calibration is None else calibration.find_gain(ring)
 
@@ -291,7 +291,7 @@ class Retracer:
 
         Beams that came back empty are fired too, where the log knows them. The sweeps are what that recording would
         have held: they have its poses and times, and points with what its compensation left in them. Registered poses
-        and corrected motion (`prepare_drive`) only say where the beams are in the world. A slice gives the same sweeps
+        and corrected motion (`prepare_drive`) only place the beams in the world. A slice gives the same sweeps
         as the whole log.
         """
         if len(log) == 0:

@@ -1,4 +1,4 @@
-"""`SimulatedDrive`: a simulated drive in words that any process can turn into its sweeps."""
+"""`SimulatedDrive`: a description of a simulated drive from which any process computes its sweeps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from resweep.worlds import StreamedWorld, World
 
 @dataclass(frozen=True, eq=False)
 class SimulatedDrive:
-    """A sensor through a world that has a name: ``scene:NAME``, a saved world or a mesh file, and its ``up`` axis.
+    """The drive of a sensor through a named world: ``scene:NAME``, a saved world or a mesh file, and its ``up`` axis.
 
     It moves along a ``motion``, which is what `Simulator.run` takes, with its ``starts`` and number of ``sweeps``; or
     drives ``like`` a log (`Simulator.run_like`), with ``recorded`` by the beams of that log (`Retracer.for_log`).

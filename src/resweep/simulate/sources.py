@@ -26,7 +26,7 @@ class SceneSource(Protocol):
         ...
 
     def covering(self, points: Array, range_m: float) -> AbstractContextManager[_core.Scene]:
-        """The scene with all that beams of ``range_m`` from along ``points`` (n, 3) can meet, while the context lasts.
+        """The scene with all that beams of ``range_m`` from along ``points`` (n, 3) can hit, while the context lasts.
 
         Points are metres from the world's origin.
         """
