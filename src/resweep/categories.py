@@ -58,7 +58,7 @@ CATEGORIES = {
 }
 
 # Class names as words: KITTI tracklets, Argoverse 1 and 2 (taxonomy of the sensor data set), nuScenes (category
-# table) and PandaSet (cuboid labels). The first row decides that has a set of words which are all in a name.
+# table) and PandaSet (cuboid labels). The first row with a set of words that are all in the name decides.
 _SPELLINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("motorcyclist", ("motorcyclist",)),
     ("cyclist", ("cyclist", "bicyclist", "wheeled rider", "rider")),

@@ -92,7 +92,7 @@ def _refuse(problem: str, event: Any) -> yaml.YAMLError:
 
 
 def read_text(path: str | Path, what: str) -> str:
-    """The text of a file; ``what`` says in the error what it should have been."""
+    """The text of a file; ``what`` names in the error what it should have been."""
     try:
         return (path if isinstance(path, Path) else Path(path)).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:  # no text, or a name that no file can have

@@ -11,7 +11,7 @@ from resweep.files.untrusted import total_memory
 
 GB = 10**9
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": GB, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
-_MIN_SPARE = 32 * 10**6  # below it what is divided has no use
+_MIN_SPARE = 32 * 10**6  # below it dividing the work is of no use
 _MIN_BYTES = 256 * 10**6  # an interpreter with the libraries takes about this much
 
 
