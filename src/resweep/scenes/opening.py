@@ -1,4 +1,4 @@
-"""Worlds by a word: ``scene:NAME``, a saved world's folder, or a mesh file."""
+"""Worlds by name: ``scene:NAME``, a saved world's folder, or a mesh file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCENE = "scene:"
 
 
 def check_world(word: str) -> None:
-    """Raise if ``word`` cannot name a world, without the work of making or reading it."""
+    """Raise if ``name`` cannot name a world, without the work of making or reading it."""
     if word.startswith(SCENE):
         from resweep.scenes import SCENES  # its places import this package
 
@@ -34,7 +34,7 @@ def check_world(word: str) -> None:
 
 
 def open_world(word: str, seed: int = 0, up: str | None = None, *, memory_bytes: int | None = None) -> World:
-    """The world that ``word`` names: ``scene:NAME`` made from ``seed``, a saved world, or a mesh file.
+    """The world that ``name`` names: ``scene:NAME`` made from ``seed``, a saved world, or a mesh file.
 
     ``up`` is the upward axis of a mesh file, y or z (default: y for glTF and GLB, else z). ``memory_bytes`` bounds what
     the process holds: a saved world that is larger, with its native scene, raises before it is read.
