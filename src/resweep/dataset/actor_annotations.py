@@ -77,7 +77,7 @@ def annotate(simulator: Simulator, sweep: Sweep, index: int, names: dict[int, st
     return Annotations(boxes, times, inside, unoccluded, np.clip(1.0 - share, 0.0, 1.0))
 
 
-def class_names(actors: Sequence[Actor], categories: dict[str, str]) -> dict[int, str]:
+def name_classes(actors: Sequence[Actor], categories: dict[str, str]) -> dict[int, str]:
     """The class of each actor's instance, by the categories of the actors' names."""
     return {actor.instance: categories.get(actor.name, "other object") for actor in actors if actor.instance > 0}
 
