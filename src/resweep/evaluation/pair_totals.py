@@ -188,8 +188,8 @@ class PairTotals:
             notes=[*self.caveats.lines(), *lines],
             settings={
                 "resweep": resweep.__version__,
-                "sim": _title(self.sim),
-                "real": _title(self.real),
+                "sim": _make_title(self.sim),
+                "real": _make_title(self.real),
                 "sweeps": len(self.pairs),
                 "range_max_m": self.range_max_m,
                 "labels": labels.name,
@@ -213,6 +213,6 @@ class PairTotals:
         return {**place, **sums.metrics(self.thin, self.range_max_m)}
 
 
-def _title(log: Log) -> str:
+def _make_title(log: Log) -> str:
     names = dict.fromkeys(part for part in (log.name, log.sensor_name) if part)
     return " · ".join(names) or "sweep"
