@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.categories import OBJECT_LABELS, category_of
+from resweep.categories import OBJECT_LABELS, find_category
 from resweep.errors import ResweepError
 from resweep.label_mapping import map_labels
 from resweep.labels import UNKNOWN_LABELS, LabelSet, load_labels
@@ -83,7 +83,7 @@ class Asset:
             mapping = map_labels(self.labels, labels)
             if self.label in mapping.ids and self.label not in mapping.lost:
                 return mapping.ids[self.label]
-        return category_of(self.category).label(labels)
+        return find_category(self.category).label(labels)
 
     @cached_property
     def coverage(self) -> tuple[float, ...]:
@@ -113,7 +113,7 @@ class Asset:
         and ``reflectance`` as in `World.from_mesh`; without a ``label`` it is that of the category, of SemanticKITTI
         if no ``labels`` are given.
         """
-        kind = category_of(category)
+        kind = find_category(category)
         stated = isinstance(mesh, str | Path) and Path(mesh).suffix.lower() in STATED_UP
         up, forward = find_upward_axis(mesh, up), forward or ("-y" if stated else "x")
         if forward not in _FORWARD:
