@@ -81,7 +81,7 @@ _SPELLINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
-def category_of(name: str) -> Category:
+def find_category(name: str) -> Category:
     """The category of a dataset's class name; an unknown one keeps its name and counts as another object."""
     words = re.sub(r"[^a-z0-9]+", " ", name.lower()).strip()
     if words in CATEGORIES:

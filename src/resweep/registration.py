@@ -19,7 +19,7 @@ from resweep import portable
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, Trajectory, rotation_of
 from resweep.sweep import Sweep
-from resweep.voxels import voxel_means
+from resweep.voxels import average_voxels
 
 # Planes, chosen by hand for voxels of 0.1 to 0.4 m.
 _K = 16  # neighbours
@@ -66,7 +66,7 @@ def find_planes(points: Array, voxel_m: float, radius_m: float) -> Planes:
 
     The neighbourhood of a mean is what lies within ``radius_m`` of it.
     """
-    thin = voxel_means(points, voxel_m)
+    thin = average_voxels(points, voxel_m)
     if len(thin) < _MIN_COUNT:
         none = np.zeros((0, 3))
         return Planes(none, none, Neighbours(none))

@@ -13,7 +13,7 @@ from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.sensors import Sensor
 from resweep.simulate.philox import Purpose, words
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.sweep import Sweep
 from resweep.worlds import Splats, StreamedWorld, World
 from resweep.worlds.stream.cells import make_cells
@@ -101,7 +101,7 @@ def test_opaque_discs_of_the_same_layer_still_blend() -> None:
 
 def predict(world: World, direction: Array, measured: Array) -> dict[str, Array]:
     settings = {"sigma": 0.03, "clutter": 0.0, "window": 0.1, "slope": 0.0, "range_max": 50.0}
-    return dict(native_scene(world).predict(np.zeros_like(direction), direction, measured, **settings))
+    return dict(make_native_scene(world).predict(np.zeros_like(direction), direction, measured, **settings))
 
 
 def test_a_prediction_is_the_mixture_of_the_discs_along_the_beam() -> None:

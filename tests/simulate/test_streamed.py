@@ -18,7 +18,7 @@ from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.scenario import Actor
 from resweep.simulate import Retracer, Simulator
 from resweep.simulate import tile_cache as caching
-from resweep.simulate.recorded_sensor import one_ray_sensor
+from resweep.simulate.recorded_sensor import make_one_ray_sensor
 from resweep.simulate.sources import StreamedScene
 from resweep.sweep import Sweep
 from resweep.worlds import Instances, Mesh, Splats, StreamedWorld, Volumes, World, load_world
@@ -157,7 +157,7 @@ def test_driving_across_borders_among_actors(place: Path) -> None:
 
 def test_recorded_beams_and_predictions_are_those_of_the_whole_world(place: Path) -> None:
     recorded = Simulator(load_world(place), SENSOR).run(drive(), sweeps=3)
-    sensor = one_ray_sensor(0.002, 15.0)
+    sensor = make_one_ray_sensor(0.002, 15.0)
     whole = Retracer(load_world(place), sensor, aligned=True)
     streamed = Retracer(StreamedWorld(place), sensor, aligned=True)
     for one, other in zip(whole.run(recorded), streamed.run(recorded), strict=True):

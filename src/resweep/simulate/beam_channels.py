@@ -11,7 +11,7 @@ import numpy as np
 from resweep import portable
 from resweep.calibration import find_blind_bins
 from resweep.errors import ResweepError
-from resweep.labels import LabelSet, broader_categories
+from resweep.labels import LabelSet, list_broader_categories
 from resweep.pose import Array
 from resweep.sweep import Sweep
 from resweep.worlds.layers.seen import COMPLETED, unpack_seen
@@ -203,7 +203,7 @@ def find_classes(label: Array, labels: LabelSet) -> Array:
 
 @cache
 def _find_class(category: str) -> int:
-    broader = broader_categories(category)
+    broader = list_broader_categories(category)
     return next((number for number, name in enumerate(CLASSES) if number and name in broader), 0)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.worlds import Mesh, World
 
 Box = Sequence[float]
@@ -44,7 +44,7 @@ class Ego:
     @cached_property
     def _scene(self) -> Any:
         assert self.mesh is not None
-        return native_scene(World([self.mesh]))
+        return make_native_scene(World([self.mesh]))
 
     def blocks(self, directions: Array, origins: Array | None = None) -> Array:
         """Whether the vehicle blocks each beam (b,) that leaves in ``directions`` (b, 3).

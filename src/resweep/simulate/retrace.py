@@ -16,7 +16,7 @@ from resweep.log import Log
 from resweep.map_filter import MapFilter
 from resweep.pose import Array, Trajectory, transform
 from resweep.scenario import Actor
-from resweep.scenario.actors import common_labels
+from resweep.scenario.actors import find_common_labels
 from resweep.sensors import Sensor
 from resweep.sensors.catalog import find_beam_slope
 from resweep.sensors.infer.inferred_drive import Preparation
@@ -24,7 +24,7 @@ from resweep.simulate.empty_sweep_warning import EmptySweepWarning
 from resweep.simulate.prediction import PredictionConfig, add_blind_sectors
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.realism import RealismModel
-from resweep.simulate.recorded_sensor import NAME, recorded_sensor, unknown_sensor
+from resweep.simulate.recorded_sensor import NAME, make_recorded_sensor, make_unknown_sensor
 from resweep.simulate.surface_alignment import Surfaces
 from resweep.simulate.tracer import LOOK_AHEAD, Tracer
 from resweep.sweep import BeamStatus, Sweep
@@ -61,7 +61,7 @@ class Retracer:
         self.aligned = aligned
         self.prediction = prediction or PredictionConfig()
         self.beam_slope = sensor.beam_slope if beam_slope is None and sensor is not None else beam_slope
-        chosen = unknown_sensor() if sensor is None else sensor
+        chosen = make_unknown_sensor() if sensor is None else sensor
         self.tracer = Tracer(world, chosen, actors, seed=seed, threads=threads)
         if realism is not None:
             self.tracer = self.tracer.with_hits()
@@ -86,7 +86,7 @@ class Retracer:
         Its own has no range noise (`recorded_sensor`). Sweeps are aligned if the world was built from a recording,
         since its poses are off by centimetres, as are those of the log.
         """
-        chosen = recorded_sensor(log) if sensor is None and log.sensor is not None else sensor
+        chosen = make_recorded_sensor(log) if sensor is None and log.sensor is not None else sensor
         aligned = world.map_filter is not None or world.calibration is not None
         return cls(world, chosen, actors=actors, aligned=aligned, realism=realism, seed=seed, threads=threads)
 
@@ -254,7 +254,7 @@ class Retracer:
         )
         seen = self._drop_unseen(traced, index)
         if self.realism is not None:
-            labels = common_labels(self.world, self.tracer.actors.actors)
+            labels = find_common_labels(self.world, self.tracer.actors.actors)
             seen = self.realism.run(
                 seen,
                 labels,
@@ -312,7 +312,7 @@ class Retracer:
             "fire again",
             indexed=True,
             sensor=None if log.sensor is None else self.sensor,
-            labels=common_labels(self.world, self.tracer.actors.actors),
+            labels=find_common_labels(self.world, self.tracer.actors.actors),
             map_filter=self._choose_filter(),
             meta={
                 "resweep": resweep.__version__,

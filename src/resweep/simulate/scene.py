@@ -28,7 +28,7 @@ _MODES = {
 _STRONGEST_BY = {"ray": _core.StrongestBy.RAY, "echo": _core.StrongestBy.ECHO}
 
 
-def native_scene(world: World) -> _core.Scene:
+def make_native_scene(world: World) -> _core.Scene:
     """Build the world's acceleration structure, divided into cells if it has many tiles.
 
     Arrays stay shared with a world that is not divided.
@@ -40,7 +40,7 @@ def native_scene(world: World) -> _core.Scene:
         raise ResweepError(f"world {world!r} cannot be traced: {error}") from error
 
 
-def native_plan(sensor: Sensor) -> _core.Plan:
+def make_native_plan(sensor: Sensor) -> _core.Plan:
     """Beam, receiver and noise of a sensor as the tracer takes them."""
     beam, receiver, pointing = sensor.beam, sensor.receiver, sensor.pointing
     drawn = beam.rays == "random"

@@ -17,7 +17,7 @@ from resweep.errors import InputError, ResweepError
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, check_rigid
 from resweep.scenario import Actor
-from resweep.scenario.actors import common_labels
+from resweep.scenario.actors import find_common_labels
 from resweep.sensors import Firing, Rosette, Sensor, fire, load_sensor
 from resweep.simulate.ego import Box, Ego
 from resweep.simulate.empty_sweep_warning import EmptySweepWarning
@@ -154,7 +154,7 @@ class Simulator:
             timestamp=begin,
             trajectory=motion if len(motion) > 1 else None,
             sensor=self.sensor.name,
-            beam_origin=_no_origin(len(firing)) if firing.origin is None else firing.origin,
+            beam_origin=_make_zero_origin(len(firing)) if firing.origin is None else firing.origin,
             beam_direction=firing.direction,
             beam_time=begin + firing.time if begin else firing.time,
             beam_ring=firing.ring,
@@ -163,7 +163,7 @@ class Simulator:
         sweep = self._empty_sweep_warning.check(sweep, index)
         if self.realism is None:
             return sweep
-        labels = common_labels(self.world, self.actors)
+        labels = find_common_labels(self.world, self.actors)
         return self.realism.run(
             sweep,
             labels,
@@ -245,7 +245,7 @@ class Simulator:
             poses,
             name=self.sensor.name,
             sensor=self.sensor,
-            labels=common_labels(self.world, self.actors),
+            labels=find_common_labels(self.world, self.actors),
             empty_beams=EmptyBeams("fired", "simulated"),
             meta=meta,
         )
@@ -282,5 +282,5 @@ def _check_seed(seed: int) -> int:
 
 
 @lru_cache(maxsize=16)
-def _no_origin(count: int) -> Array:
+def _make_zero_origin(count: int) -> Array:
     return np.broadcast_to(np.zeros(3, np.float32), (count, 3))

@@ -22,7 +22,7 @@ from resweep.sensors import Sensor
 from resweep.simulate.actor_set import ActorSet, PresentActors
 from resweep.simulate.confidence import make_record
 from resweep.simulate.pulses import Pulses
-from resweep.simulate.scene import native_plan
+from resweep.simulate.scene import make_native_plan
 from resweep.simulate.sources import SceneSource, WholeScene, open_scene
 from resweep.sweep import Sweep
 from resweep.worlds import StreamedWorld, World
@@ -119,7 +119,7 @@ class Tracer:
         """One of the actors in an otherwise empty world."""
         only = self.actors.only(actor)
         plan = self._make_plan(self.sensor, only)
-        return self._copy(actors=only, plan=plan, source=WholeScene(_empty_scene()), record=None)
+        return self._copy(actors=only, plan=plan, source=WholeScene(_make_empty_scene()), record=None)
 
     def trace(
         self, pulses: Pulses, motion: Trajectory, *, start: float = 0.0, index: int = 0, bare: bool = False
@@ -165,7 +165,7 @@ class Tracer:
         layers = self.world.layers if isinstance(self.world, World) else ()
         whole = bool(layers) and all(layer.holds_beams for layer in layers)
         alone = whole and not actors.actors
-        return native_plan(sensor.with_(**{"beam.rays": "single"}) if alone else sensor)
+        return make_native_plan(sensor.with_(**{"beam.rays": "single"}) if alone else sensor)
 
     def _motion(self, motion: Trajectory) -> _core.Motion:
         """The motion of the sensor around the world's origin."""
@@ -239,7 +239,7 @@ class TraceResult:
 
 
 @cache
-def _empty_scene() -> _core.Scene:
+def _make_empty_scene() -> _core.Scene:
     open_embree()
     scene = _core.Scene()
     scene.commit()

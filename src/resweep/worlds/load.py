@@ -26,7 +26,7 @@ from resweep.worlds.store.index import (
     read_tile_size,
 )
 from resweep.worlds.store.layer_files import ReadState, need, read_layer
-from resweep.worlds.store.near import tiles_near
+from resweep.worlds.store.near import choose_near_tiles
 from resweep.worlds.store.observed_files import read_observed
 from resweep.worlds.world import World
 
@@ -79,7 +79,7 @@ def _make_choice(origin: Array, bounds: Any, near: Any, range_m: float) -> Calla
     if bounds is not None and near is not None:
         raise ResweepError("near: is given together with bounds; give one of them")
     if near is not None:
-        return tiles_near(near, range_m, origin)
+        return choose_near_tiles(near, range_m, origin)
     return None if bounds is None else partial(TileTable.within, bounds=_find_offsets(bounds, origin))
 
 

@@ -19,7 +19,7 @@ from resweep.map_filter import MapFilter
 from resweep.pose import Array, check_rigid
 from resweep.worlds.layers.layer import Layer, list_values
 from resweep.worlds.layers.mesh_files import load_mesh
-from resweep.worlds.layers.relabel import any_labels, count_labels, relabel_layers
+from resweep.worlds.layers.relabel import count_labels, has_any_label, relabel_layers
 from resweep.worlds.layers.square_tiles import TILE_SIZE_M
 from resweep.worlds.native import Native
 from resweep.worlds.observed import ObservedSpace
@@ -121,7 +121,7 @@ class World:
     @property
     def has_labels(self) -> bool:
         """Whether any primitive has a label other than 0."""
-        return any_labels(self.layers)
+        return has_any_label(self.layers)
 
     @property
     def label_counts(self) -> dict[int, int]:

@@ -23,7 +23,7 @@ from resweep.optional import require
 from resweep.pose import Array
 from resweep.worlds import Layer
 from resweep.worlds.layers.mesh import MAX_REFLECTANCE, Mesh
-from resweep.worlds.layers.triangles import unit_normals
+from resweep.worlds.layers.triangles import compute_unit_normals
 
 _MIN_POINTS = 10
 _REFLECTANCE_POINTS = 8  # nearest points whose mean is the reflectance of a face
@@ -40,7 +40,7 @@ def fit(map: Map, config: MeshConfig) -> tuple[Layer, ...]:
     vertices, faces = reconstruct(cloud.points[rows], normals, config)
     corners = vertices[faces]
     centre = corners.mean(axis=1).astype(np.float32)
-    normal = unit_normals(corners).astype(np.float32)
+    normal = compute_unit_normals(corners).astype(np.float32)
     label, instance, reflectance = _observe_faces(cloud, centre, normal, config)
     return (Mesh(vertices, faces, label, reflectance, instance=instance, name=config.method),)
 

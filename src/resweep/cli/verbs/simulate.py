@@ -179,7 +179,7 @@ def simulate(
     from resweep.progress import open_progress
     from resweep.sensors import load_sensor
     from resweep.simulate.realism import load_realism
-    from resweep.simulate.recorded_sensor import recorded_sensor
+    from resweep.simulate.recorded_sensor import make_recorded_sensor
     from resweep.simulate.simulated_drive import SimulatedDrive
 
     if [poses if like is None else None, like, scenario].count(None) != 2 or (poses and scenario):
@@ -200,7 +200,7 @@ def simulate(
     check_folder(output, overwrite)
     path = like or poses or ""
     log = None if like is None else open_like(like, name, poses, pose_rate, sweeps, keep_going)
-    own = recorded_sensor(log) if own is None and log is not None else own
+    own = make_recorded_sensor(log) if own is None and log is not None else own
     assert own is not None
     chosen = change_sensor(own, settings, set_ or [])
     staged = None if scenario is None else StagedScenario(scenario, bank)

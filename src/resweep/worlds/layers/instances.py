@@ -13,7 +13,7 @@ import numpy as np
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.worlds.layers.layer import ID, ColumnType, Layer, count_values, map_column, per_row
+from resweep.worlds.layers.layer import ID, ColumnType, Layer, count_values, expand_column, map_column
 from resweep.worlds.layers.mesh import OUTLINE_POINTS, Mesh
 from resweep.worlds.layers.triangles import sample_faces
 from resweep.worlds.native import InstanceArray
@@ -64,8 +64,8 @@ class Instances(Layer):
         self._mesh = mesh
         self.reflectance = mesh.reflectance
         self.transforms = matrices
-        self.instance = per_row(instance, len(matrices), np.int32, f"{what}: instance")
-        self.label = per_row(label, len(matrices), np.int32, f"{what}: label")
+        self.instance = expand_column(instance, len(matrices), np.int32, f"{what}: instance")
+        self.label = expand_column(label, len(matrices), np.int32, f"{what}: label")
 
     @property
     def mesh(self) -> Mesh:

@@ -10,7 +10,7 @@ from resweep.worlds.layers.layer import Layer, list_values
 from resweep.worlds.layers.mesh import Mesh
 
 
-def any_labels(layers: Sequence[Layer]) -> bool:
+def has_any_label(layers: Sequence[Layer]) -> bool:
     """Whether any primitive has a label other than 0."""
     return any((list_values(part.label) > 0).any() for layer in layers for part in layer.parts)
 

@@ -29,7 +29,7 @@ from resweep.worlds.observed import ObservedSpace
 from resweep.worlds.store.index import INDEX, read_index, read_label_counts, write_index
 from resweep.worlds.store.layer_files import need
 from resweep.worlds.store.row_tasks import Column, LayerPart, Piece, RowsTask, counts_on, cut_pieces, write_rows
-from resweep.worlds.store.save import check_name, new_world
+from resweep.worlds.store.save import check_name, create_world
 from resweep.worlds.store.stored_arrays import CHUNK_ROWS
 from resweep.worlds.store.tiled_columns import create_column, read_tiles
 
@@ -67,7 +67,7 @@ def assemble_world(
         raise InputError(f"{path}: there is no part to put together; give at least one saved world")
     found, counts = _read_parts([Path(part) for part in parts], np.asarray(origin, np.float64), tile_size_m)
     layers = [_Layer(f"layers/{i:04d}", found[key]) for i, key in enumerate(_put_in_order(found, layer_order))]
-    with new_world(path, overwrite) as folder:
+    with create_world(path, overwrite) as folder:
         group = zarr.create_group(store=str(folder))
         entries, tasks = [], []
         for layer in layers:

@@ -73,7 +73,7 @@ def write_index(
     if observed is not None:
         index["observed"] = write_observed(observed, zarr.open_group(str(folder)), level)
     try:
-        text = json.dumps(index, indent=1, default=_plain)
+        text = json.dumps(index, indent=1, default=_to_plain)
     except (TypeError, ValueError) as error:
         raise ResweepError(
             f"world meta: cannot be saved as JSON ({error}); keep numbers, text, lists, dicts"
@@ -180,7 +180,7 @@ def read_calibration(data: dict[str, Any], where: str) -> Calibration | None:
         raise InputError(f"{where}: field 'calibration' cannot be read ({error}); save the world again") from error
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, Path):

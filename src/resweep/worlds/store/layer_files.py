@@ -227,14 +227,14 @@ def open_layer(entry: Mapping[str, Any], where: str, reading: ReadState) -> tupl
         if kind.keeps_extra:
             _check_listed(entry.get("attributes", attributes), attributes, f"{where}: attributes")
             attributes += tuple(f"extra-{name}" for name in need(entry, "extra", list, where))
-        columns = _columns(entry, where, reading, kind, attributes)
+        columns = _make_columns(entry, where, reading, kind, attributes)
         reading.opened[path] = columns, read_tiles(columns, kind, need(entry, kind.count_field, int, where))
     columns, tiles = reading.opened[path]
     columns.budget = reading.budget
     return columns, tiles
 
 
-def _columns(
+def _make_columns(
     entry: Mapping[str, Any], where: str, reading: ReadState, kind: type[Layer], attributes: Sequence[str]
 ) -> StoredColumns:
     """The columns of a layer, of which only ``attributes`` may be constant; names that lead elsewhere are refused."""

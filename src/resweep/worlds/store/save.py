@@ -55,13 +55,13 @@ def save_world(
     check_name(path)
     if not 0 < tile_size_m < np.inf:
         raise ResweepError(f"tile_size_m: expected a number of metres above zero, got {tile_size_m}")
-    with new_world(path, overwrite) as folder:
+    with create_world(path, overwrite) as folder:
         _write(world, folder, tile_size_m, level)
     return path
 
 
 @contextmanager
-def new_world(path: Path, overwrite: bool) -> Iterator[Path]:
+def create_world(path: Path, overwrite: bool) -> Iterator[Path]:
     """Give a local folder that becomes the world at ``path`` once all of it is written; see `save_world`."""
     with lock_output(path):
         if is_taken(path):

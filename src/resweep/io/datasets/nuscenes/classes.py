@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from resweep.categories import category_of
-from resweep.labels import LabelSet, broader_categories, load_labels
+from resweep.categories import find_category
+from resweep.labels import LabelSet, list_broader_categories, load_labels
 
 Row = dict[str, Any]
 LABELS = load_labels("nuscenes-lidarseg")
@@ -93,9 +93,9 @@ def classify(name: str, label: int = 0, labels: LabelSet | None = None) -> str:
     """
     if name in LABELS_BY_NAME:
         return name
-    category = category_of(name).name
-    if labels is not None and (known := broader_categories(labels.category(label))[0]):
-        category = category if known in broader_categories(category) else known
+    category = find_category(name).name
+    if labels is not None and (known := list_broader_categories(labels.category(label))[0]):
+        category = category if known in list_broader_categories(category) else known
     found = LABELS.id_of_category(category)
     return NOISE if found is None else LABELS.class_name(found)
 
@@ -108,7 +108,7 @@ def choose_attribute(category: str, name: str, speed: float, speeds: Iterable[fl
     """
     kind = category.rpartition(".")[2]
     if category in _CYCLES:
-        if category_of(name).name in ("cyclist", "motorcyclist"):
+        if find_category(name).name in ("cyclist", "motorcyclist"):
             return "cycle.with_rider"
         moves = speed > MOVING_MPS
         return "" if np.isnan(speed) else f"cycle.{'with' if moves else 'without'}_rider"
