@@ -27,7 +27,7 @@ from resweep.dataset.layouts import RunFacts, express_labels, is_complete, write
 from resweep.dataset.random_traffic import add_traffic
 from resweep.files import lock_local, write_file
 from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA, KittiCamera
-from resweep.io.source import absolute_name
+from resweep.io.source import make_absolute_name
 from resweep.labels import LabelSet
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.progress import Progress, open_progress
@@ -187,7 +187,7 @@ _RUNS_PER_BATCH = 20  # that are sent to workers together
 def _name_world(item: PlacedRun) -> PlacedRun:
     """The run, whose world processes in other folders find too."""
     word = item.run.world
-    return item if word.startswith(SCENE) else replace(item, run=replace(item.run, world=absolute_name(word)))
+    return item if word.startswith(SCENE) else replace(item, run=replace(item.run, world=make_absolute_name(word)))
 
 
 def _find_missing(item: PlacedRun, output: Path) -> list[int]:

@@ -21,7 +21,7 @@ from resweep.evaluation.report.report import Report
 from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.map_filter import MapFilter
-from resweep.memory import parse_memory, resident_memory
+from resweep.memory import measure_resident_memory, parse_memory
 from resweep.sensors.infer.inferred_drive import prepare_drive
 from resweep.simulate import RealismModel, Retracer
 from resweep.sweep import Sweep
@@ -84,7 +84,7 @@ def holdout(
     fired: dict[str, Any] = {"labels": world.labels, "map_filter": held_out.left_out}
     simulated = replace(log[chosen], load=held_out.simulated, name="simulated", **fired)
     # The build has already refused a world beyond the bound.
-    bound = max(parse_memory(memory), resident_memory() + _PAIR_BYTES)
+    bound = max(parse_memory(memory), measure_resident_memory() + _PAIR_BYTES)
     how: dict[str, Any] = {"accumulate": accumulate, "labels": labels, "threads": threads}
     report = evaluate(simulated, real, recorded=log, memory=bound, progress=progress, **how)
     values = {

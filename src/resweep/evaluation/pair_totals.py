@@ -23,7 +23,7 @@ from resweep.label_mapping import map_labels
 from resweep.labels import NO_LABELS
 from resweep.log import Log
 from resweep.map_filter import MapFilter
-from resweep.memory import spare_memory
+from resweep.memory import find_spare_memory
 from resweep.work import Workers, is_here, map_batches
 
 WORST = 3  # pairs that a report shows
@@ -75,7 +75,7 @@ class PairTotals:
 
     def _divide_memory(self, beams: int, at_real: int) -> None:
         """Make room for clouds, from the first pair: what its ``beams`` take is not left for them."""
-        spare = spare_memory(self.memory, BEAM_BYTES * beams, "comparing a pair of sweeps")
+        spare = find_spare_memory(self.memory, BEAM_BYTES * beams, "comparing a pair of sweeps")
         clouds = spare // (2 if self.accumulate else 1)
         if self.gathers:
             self.cloud = RecordedCloud(self.real.poses[0][:3, 3], self.threads, count_points(clouds))

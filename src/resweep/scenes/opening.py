@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from resweep.errors import InputError, ResweepError, nearest_names
-from resweep.memory import spare_memory
+from resweep.memory import find_spare_memory
 from resweep.remote import find_path, is_remote, recover_output
 from resweep.worlds import StreamedWorld, World, load_world
 from resweep.worlds.store.memory_sizes import estimate_memory
@@ -60,7 +60,7 @@ def check_memory(words: Iterable[str], memory_bytes: int) -> int:
     sizes = {word: estimate_memory(path) for word, path in saved.items() if path.is_dir()}
     largest = max(sizes, key=lambda word: sizes[word], default=None)
     what = "a world" if largest is None else f"the world {largest}"
-    return spare_memory(memory_bytes, 0 if largest is None else sizes[largest], what)
+    return find_spare_memory(memory_bytes, 0 if largest is None else sizes[largest], what)
 
 
 def stream_world(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from resweep.errors import ResweepError
-from resweep.io.source import absolute_name, with_source
+from resweep.io.source import make_absolute_name, with_source
 from resweep.log import Log
 from resweep.pose import Array, Trajectory
 from resweep.scenario import Actor
@@ -49,7 +49,7 @@ class SimulatedDrive:
         if (self.motion is None) == (self.like is None):
             raise ResweepError("drive: give either a motion or a log to drive like")
         if not self.world.startswith(SCENE):
-            object.__setattr__(self, "world", absolute_name(self.world))
+            object.__setattr__(self, "world", make_absolute_name(self.world))
 
     def open(self) -> Log:
         """The drive, computed as it is read; the world is read by name, once a process."""

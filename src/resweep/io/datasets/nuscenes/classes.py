@@ -39,9 +39,9 @@ _ATTRIBUTES = {
 _VISIBILITY = ((0.4, "1", "v0-40"), (0.6, "2", "v40-60"), (0.8, "3", "v60-80"), (1.0, "4", "v80-100"))
 
 
-def make_token(*words: object) -> str:
-    """32 hexadecimal digits that depend on the ``words`` alone, so that the same log gives the same bytes."""
-    return hashlib.md5("/".join(map(str, words)).encode(), usedforsecurity=False).hexdigest()
+def make_token(*parts: object) -> str:
+    """32 hexadecimal digits that depend on the ``parts`` alone, so that the same log gives the same bytes."""
+    return hashlib.md5("/".join(map(str, parts)).encode(), usedforsecurity=False).hexdigest()
 
 
 def make_common_tables() -> dict[str, list[Row]]:
@@ -103,7 +103,7 @@ def classify(name: str, label: int = 0, labels: LabelSet | None = None) -> str:
 def choose_attribute(category: str, name: str, speed: float, speeds: Iterable[float]) -> str:
     """The attribute of an object of nuScenes' ``category``, "" where there is none or its speed is unknown (NaN).
 
-    ``name`` is its class as its dataset spells it, which may tell a rider; ``speed`` that of now and ``speeds`` those
+    ``name`` is its class as its dataset spells it, which may name a rider; ``speed`` that of now and ``speeds`` those
     at all times of the scene, metres a second.
     """
     kind = category.rpartition(".")[2]
