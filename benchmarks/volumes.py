@@ -23,7 +23,7 @@ from resweep.build import MapConfig, VolumeConfig
 from resweep.build.pipeline import build
 from resweep.simulate import Simulator
 from resweep.worlds import Mesh, Volumes, World
-from resweep.worlds.layers.volumes import packed
+from resweep.worlds.layers.volumes import pack_symmetric
 
 _HEIGHT_M = 3.0  # of the vegetation that the volumes are
 
@@ -36,7 +36,7 @@ def volumes_over(mesh: Mesh, n_volumes: int) -> Volumes:
     mean[:, 2] += _HEIGHT_M * rng.random(n_volumes) ** 2
     root = rng.normal(0.0, 0.05, (n_volumes, 3, 3))
     covariance = root @ root.transpose(0, 2, 1) + 0.02**2 * np.eye(3)
-    return Volumes(mean, packed(covariance), rng.uniform(0.3, 0.98, n_volumes), label=70, reflectance=0.3)
+    return Volumes(mean, pack_symmetric(covariance), rng.uniform(0.3, 0.98, n_volumes), label=70, reflectance=0.3)
 
 
 def learned(sweeps: list[rs.Sweep], n_beams: int) -> dict[str, float]:

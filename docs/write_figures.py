@@ -67,7 +67,9 @@ _COMPARED = {
 _ON_SHARED = ("within 10 cm", "RMSE", "C2C", "thin C2C", "thin C2C, one sweep", "false near hits")
 COLUMNS: dict[str, tuple[str, ...]] = {
     "experiments/c_sparse": ("nuScenes 8 (settings were chosen on it)", "nuScenes 12", "Argoverse 2, sweep 1"),
-    "experiments/c_poses": tuple(f"sweep {held}, {figure}" for figure in ("recovered", "median") for held in (8, 15, 22)),
+    "experiments/c_poses": tuple(
+        f"sweep {held}, {figure}" for figure in ("recovered", "median") for held in (8, 15, 22)
+    ),
     "experiments/c_compare": ("compared with", "better", "at most by", "on", "than"),
     "experiments/c_heldout": ("drawn return", "most likely return"),
     "experiments/c_refine": ("none", "fast", "full"),
@@ -309,7 +311,9 @@ ROWS: dict[str, tuple[Row, ...]] = {
     "experiments/c_poses": tuple(
         (
             corrected,
-            tuple(f"rows/{5 * sweep + at}/{key}" for key in ("recovered_0.10m", "range_median_m") for sweep in range(3)),
+            tuple(
+                f"rows/{5 * sweep + at}/{key}" for key in ("recovered_0.10m", "range_median_m") for sweep in range(3)
+            ),
             (*("{:.1%}",) * 3, *("{:.3f} m",) * 3),
         )
         for at, corrected in enumerate(

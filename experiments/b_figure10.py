@@ -25,7 +25,7 @@ from resweep import Instances, World
 from resweep.drive import LidarMount, Loop, LoopConfig, Observation, Rig
 from resweep.drive.planners import Navigator
 from resweep.drive.planners.astar import inflate
-from resweep.drive.planners.costmap import LETHAL, CostMap, point_costs
+from resweep.drive.planners.costmap import LETHAL, CostMap, compute_point_costs
 from resweep.pose import Array
 from resweep.scenes import CourtyardConfig, courtyard
 from resweep.scenes.scene_labels import Label
@@ -75,7 +75,7 @@ def true_costs(world: World, grid: CostMap) -> tuple[Array, Array]:
             if not len(rows):
                 continue
             flat = cells[:, 0] * grid.config.cells + cells[:, 1]
-            np.maximum.at(other.cost.reshape(-1), flat, point_costs(part[rows, 2], grid.config.height_max_m))
+            np.maximum.at(other.cost.reshape(-1), flat, compute_point_costs(part[rows, 2], grid.config.height_max_m))
             if not grass:
                 solid.reshape(-1)[flat] = True
     return other.cost, solid

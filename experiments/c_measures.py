@@ -16,7 +16,7 @@ import resweep as rs
 from experiments.c_models import Model
 from experiments.c_places import Place, Truth
 from resweep.build import CalibrateConfig, Map, fit_map
-from resweep.evaluation.metrics.nearest import Nearest, nearest_distances
+from resweep.evaluation.metrics.nearest import Nearest, find_nearest_distances
 from resweep.labels import load_labels
 from resweep.map.accumulate import select_mappable
 from resweep.pose import Array
@@ -108,7 +108,7 @@ def _along_new_trajectory(prepared: Prepared, world: rs.World, sensor: rs.Sensor
     row: dict[str, Any] = {"lidar_hz": len(sweeps) / (time.perf_counter() - begun)}
     points = np.concatenate([sweep.world_points() for sweep in sweeps])
     label = np.concatenate([sweep.label for sweep in sweeps])
-    away = nearest_distances(points - prepared.map.cloud.origin, prepared.map.cloud.points)
+    away = find_nearest_distances(points - prepared.map.cloud.origin, prepared.map.cloud.points)
     row |= {"sim_points": len(points), "c2c_m": float(away.mean()), "c2c_median_m": float(np.median(away))}
     each = {name: _class_c2c(prepared, points, label, number) for number, name in THIN.items()}
     row["thin_c2c_by_class_m"] = each
@@ -125,7 +125,7 @@ def _class_c2c(prepared: Prepared, points: Array, label: Array, number: int) -> 
     """C2C of one class (C, Table 3), None where either cloud lacks it."""
     own = points[label == number] - prepared.map.cloud.origin
     other = prepared.map.cloud.points[prepared.map.cloud.label == number]
-    return float(nearest_distances(own, other).mean()) if len(own) and len(other) else None
+    return float(find_nearest_distances(own, other).mean()) if len(own) and len(other) else None
 
 
 def _held_out(prepared: Prepared, world: rs.World) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from resweep import portable
 from resweep.label_mapping import map_labels
 from resweep.learn.semantics.iou import count_pairs
 from resweep.learn.semantics.kpconv import SLOPE, load_torch
-from resweep.learn.semantics.rounds import rate_share
+from resweep.learn.semantics.rounds import schedule_rate
 from resweep.learn.semantics.samples import IGNORED, Vocabulary
 from resweep.log import Log
 from resweep.pose import Array
@@ -128,7 +128,7 @@ def train_images(
         rng = np.random.default_rng([seed, step])
         drawn = [_change(images[int(rng.integers(len(images)))], rng) for _ in range(2)]
         for group in optimiser.param_groups:
-            group["lr"] = rate * rate_share(step / steps)
+            group["lr"] = rate * schedule_rate(step / steps)
         scores = network(torch.from_numpy(np.stack([item[0] for item in drawn])))
         label = torch.from_numpy(np.stack([item[1] for item in drawn]))
         loss = torch.nn.functional.cross_entropy(scores, label, weights, ignore_index=IGNORED)

@@ -33,7 +33,7 @@ from experiments.presenting import BLUE, GREEN, GREY, console, figure, main, pro
 from resweep.files import atomic_file
 from resweep.learn.semantics import SemanticsConfig
 from resweep.learn.semantics.iou import count_pairs, make_scores
-from resweep.learn.semantics.rounds import class_weights
+from resweep.learn.semantics.rounds import weigh_classes
 from resweep.learn.semantics.samples import Sample, Vocabulary, read_samples
 from resweep.learn.semantics.trainer import Split
 from resweep.segmentation import Scores, load_labeller, read_card
@@ -127,7 +127,7 @@ def by_images(task: Task) -> dict[str, Any]:
     began = time.perf_counter()
     classes = len(task.vocabulary.ids)
     images = [image for log in task.split.training for image in read_images(log, task.vocabulary)]
-    weight = class_weights(task.training, classes, task.config.balance)
+    weight = weigh_classes(task.training, classes, task.config.balance)
     network = train_images(images, weight, task.image_steps, seed=task.config.seed)
     trained_s = time.perf_counter() - began
     found = task.score(lambda log: score_images(network, read_images(log, task.vocabulary), classes))

@@ -21,8 +21,8 @@ from resweep.objects.bank_building import build_bank
 from resweep.objects.coloured_icp import make_target, register
 from resweep.objects.config import IcpConfig, ObjectConfig
 from resweep.pose import from_xyz_rpy, transform
-from resweep.simulate.scene import native_scene
-from resweep.voxels import first_in_voxels
+from resweep.simulate.scene import make_native_scene
+from resweep.voxels import find_first_in_voxels
 from resweep.worlds.layers.triangles import sample_faces
 
 SHIFT_M, TURN_DEG = 0.06, 1.0  # how far boxes are off
@@ -56,7 +56,7 @@ def views(pitch_m: float, step_deg: float) -> tuple[Array, Array]:
 
 def traced(layer: Any, origins: Array, directions: Array) -> Array:
     """Ranges (n,) to a layer, infinite where a ray meets nothing."""
-    hits = native_scene(World([layer])).intersect(
+    hits = make_native_scene(World([layer])).intersect(
         np.ascontiguousarray(origins), np.ascontiguousarray(directions), FREE_M
     )
     return np.asarray(hits["range"], np.float64)
@@ -72,7 +72,7 @@ class Truth:
         self.ranges = traced(self.mesh, self.origins, self.directions)
         hit = np.isfinite(self.ranges)
         seen = self.origins[hit] + self.directions[hit] * self.ranges[hit, None].astype(np.float32)
-        self.outside = seen[first_in_voxels(seen, 0.03)].astype(np.float64)
+        self.outside = seen[find_first_in_voxels(seen, 0.03)].astype(np.float64)
 
     def judge(self, asset: Asset) -> dict[str, float]:
         """How far an asset's surfels are from the car, how much of it they cover, and what rays meet of them."""
@@ -102,7 +102,7 @@ class Truth:
 
     def _fitted(self, points: Array) -> Array:
         config = IcpConfig(geometric_share=1.0, normal_radius_m=0.08, iterations=20)
-        rows = first_in_voxels(self.surface, 0.02)
+        rows = find_first_in_voxels(self.surface, 0.02)
         target = make_target(self.surface[rows], np.zeros(len(rows)), config)
         assert target is not None
         T = np.eye(4)

@@ -14,7 +14,7 @@ from resweep.cluster import ClusterSpec
 from resweep.config import validate
 from resweep.dataset import DatasetPlan
 from resweep.dataset.dataset_plan import list_runs
-from resweep.scenario.bank import _facts_of
+from resweep.scenario.bank import _list_facts
 from resweep.scenario.builtin import builtin_bank
 from resweep.schema import list_models
 from tests.docs.written import load_script
@@ -65,7 +65,7 @@ def test_the_example_of_a_scenario_can_be_placed() -> None:
 def test_the_fields_of_a_bank_are_all_there() -> None:
     bank = builtin_bank()
     text = (DOCS / "bank.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == list(_facts_of(bank[next(iter(bank))]))
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == list(_list_facts(bank[next(iter(bank))]))
 
 
 def test_the_figures_of_learning_are_those_that_were_measured() -> None:

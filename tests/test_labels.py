@@ -14,7 +14,15 @@ import resweep
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.label_mapping import map_labels, relabel
-from resweep.labels import NO_LABELS, UNKNOWN_LABELS, Group, LabelSet, broader_categories, label_set_names, load_labels
+from resweep.labels import (
+    NO_LABELS,
+    UNKNOWN_LABELS,
+    Group,
+    LabelSet,
+    label_set_names,
+    list_broader_categories,
+    load_labels,
+)
 from resweep.log import Log
 from resweep.sweep import Sweep
 
@@ -155,7 +163,7 @@ def test_unknown_names_come_with_the_nearest() -> None:
 
 def test_categories_become_broader_until_there_is_a_class() -> None:
     kitti, asprs = load_labels("semantickitti"), load_labels("asprs")
-    assert broader_categories("van") == ("van", "car", "vehicle")
+    assert list_broader_categories("van") == ("van", "car", "vehicle")
     assert kitti.id_of_category("van") == kitti.id_of("car")
     assert kitti.id_of_category("tram") == kitti.id_of("on rails")
     assert kitti.id_of_category("cone") == kitti.id_of_category("other object") == kitti.id_of("other object")

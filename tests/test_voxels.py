@@ -9,13 +9,13 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.voxels import (
-    cell_keys,
-    first_in_voxels,
+    average_voxels,
+    find_first_in_voxels,
+    find_touching_cells,
+    make_cell_keys,
     number_keys,
     number_voxels,
     pack_cells,
-    touching_cells,
-    voxel_means,
 )
 
 RNG = np.random.default_rng(0)
@@ -46,10 +46,10 @@ def test_the_first_point_and_the_mean_of_each_voxel() -> None:
     low = POINTS.min(axis=0)
     cell = [tuple(at) for at in np.floor((POINTS - low).astype(np.float64) / 0.5).astype(int)]
     first = {at: row for row, at in reversed(list(enumerate(cell)))}
-    assert first_in_voxels(POINTS, 0.5).tolist() == sorted(first.values())
+    assert find_first_in_voxels(POINTS, 0.5).tolist() == sorted(first.values())
     own = {at: [row for row, other in enumerate(cell) if other == at] for at in sorted(set(cell))}
     expected = [POINTS[rows].astype(np.float64).mean(axis=0) for rows in own.values()]
-    np.testing.assert_allclose(voxel_means(POINTS, 0.5), expected, rtol=1e-12)
+    np.testing.assert_allclose(average_voxels(POINTS, 0.5), expected, rtol=1e-12)
 
 
 def test_touching_cells_are_all_pairs_one_step_apart() -> None:
@@ -60,19 +60,19 @@ def test_touching_cells_are_all_pairs_one_step_apart() -> None:
         for a, b in itertools.combinations(range(len(cell)), 2)
         if kind[a] == kind[b] and np.abs(cell[a] - cell[b]).max() == 1
     ]
-    assert sorted(map(tuple, touching_cells(cell, kind).tolist())) == expected
+    assert sorted(map(tuple, find_touching_cells(cell, kind).tolist())) == expected
 
 
 def test_no_points_are_no_voxels() -> None:
     none = np.zeros((0, 3))
-    assert [len(f(none, 0.1)) for f in (number_voxels, first_in_voxels, voxel_means)] == [0, 0, 0]
-    assert touching_cells(np.zeros((0, 3), int)).shape == (0, 2)
+    assert [len(f(none, 0.1)) for f in (number_voxels, find_first_in_voxels, average_voxels)] == [0, 0, 0]
+    assert find_touching_cells(np.zeros((0, 3), int)).shape == (0, 2)
 
 
 def test_a_grid_too_large_to_be_numbered_is_an_error() -> None:
     with pytest.raises(ResweepError, match="give larger voxels"):
         number_voxels(np.array([[0.0, 0, 0], [1e7, 1e7, 1e7]]), 1e-3)
-    assert cell_keys(np.array([[0, 0, 0], [2**20, 2**20, 2**20]])).max() < 2**62
+    assert make_cell_keys(np.array([[0, 0, 0], [2**20, 2**20, 2**20]])).max() < 2**62
 
 
 def test_packed_cells_unravel() -> None:

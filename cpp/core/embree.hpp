@@ -52,7 +52,7 @@ struct Embree {
 constexpr const char* kDeviceConfig = "max_isa=avx2";
 
 // Open the library at `path`, once a process, and make the device with `config`, a string as rtcNewDevice takes it;
-// throws std::runtime_error that says what is wrong.
+// throws std::runtime_error with the problem.
 void load_embree(const std::string& path, const std::string& config = kDeviceConfig);
 
 // Whether the processor has AVX2 and fused multiply-adds. Without them Embree and the C library take other paths, and
@@ -65,7 +65,7 @@ const Embree& embree();
 // The one device of the process, created by `load_embree`.
 Device embree_device();
 
-// Throws if the device has an error pending; `action` says what was tried.
+// Throws if the device has an error pending; `action` names what was tried.
 void check_embree(const char* action);
 
 // Handles that release what they own.
@@ -82,7 +82,7 @@ using OwnedGeometry = std::unique_ptr<GeometryHandleType, ReleaseGeometry>;
 OwnedScene new_scene(int flags, int quality);
 OwnedGeometry new_geometry(int type);
 
-// Build the hierarchy over a scene; throws if that fails, and `action` says what was tried.
+// Build the hierarchy over a scene; throws if that fails, and `action` names what was tried.
 void commit_scene(OwnedScene& scene, const char* action);
 
 // Trace a packet of rays in a scene: closest hits, or whether there is any.

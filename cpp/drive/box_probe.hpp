@@ -15,7 +15,7 @@ struct BoxRays {
     std::size_t count;
 };
 
-// The first pose at which something is within the box: its number, where in the world the first ray met it, and what.
+// The first pose at which something is within the box: its number, where in the world the first ray hit it, and what.
 struct BoxStrike {
     std::size_t pose;
     double place[3];

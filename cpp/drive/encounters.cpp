@@ -77,7 +77,7 @@ double bound_speed(const MovingBox& moving, double from, double to) {
     return fastest;
 }
 
-// Whether circles with this sum of radii, `apart` metres from each other, meet within `horizon` seconds.
+// Whether circles with this sum of radii, `apart` metres from each other, touch within `horizon` seconds.
 bool circles_meet(const double apart[2], const double closing[2], double radius, double horizon) {
     double x = apart[0], y = apart[1];
     const double vx = closing[0], vy = closing[1], speed = vx * vx + vy * vy;
@@ -87,7 +87,7 @@ bool circles_meet(const double apart[2], const double closing[2], double radius,
     return x * x + y * y <= radius * radius;
 }
 
-// Seconds until two boxes meet if both keep their velocities (3,); infinity if they do not within `horizon`.
+// Seconds until two boxes touch if both keep their velocities (3,); infinity if they do not within `horizon`.
 double predict_contact(const double* box, Pose pose, const double velocity[3], const double* other_box, Pose other,
                        const double other_velocity[3], double horizon) {
     const Pose first = pose, second = other;
@@ -106,7 +106,7 @@ double predict_contact(const double* box, Pose pose, const double velocity[3], c
 
 }  // namespace
 
-Meeting find_meeting(const MovingBox& vehicle, const MovingBox& actor, double from, double to) {
+Contact find_contact(const MovingBox& vehicle, const MovingBox& actor, double from, double to) {
     if (!actor.motion.still()) {
         from = std::max(from, actor.motion.times().front());
         to = std::min(to, actor.motion.times().back());
@@ -158,7 +158,7 @@ Encounter watch(const MovingBox& vehicle, const MovingBox& actor, double radius,
         found.time_to_collision = predict_contact(vehicle.box, end, own, actor.box, last, other, settings.horizon);
     const double moved = std::sqrt(closing[0] * closing[0] + closing[1] * closing[1]) * period;
     if (std::sqrt(apart[0] * apart[0] + apart[1] * apart[1]) - radii - moved <= settings.near)
-        found.meeting = find_meeting(vehicle, actor, from, to);
+        found.contact = find_contact(vehicle, actor, from, to);
     return found;
 }
 

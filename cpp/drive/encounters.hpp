@@ -11,22 +11,22 @@ struct MovingBox {
     const double* box;
 };
 
-// `contact`: the second of the first contact, NaN if there is none. `distance`: the least before it, metres.
-struct Meeting {
-    double contact, distance;
+// `time`: the second of the first contact, NaN if there is none. `distance`: the least before it, metres.
+struct Contact {
+    double time, distance;
 };
 
 // What happens between two boxes from one second to another, as far as the actor is there. The distance cannot shrink
 // faster than both move: intervals in which it cannot reach zero are left out whole, others are divided down to a tenth
 // of a millisecond (conservative advancement). Distances are measured every 20 ms, and at the knots of both motions.
-Meeting find_meeting(const MovingBox& vehicle, const MovingBox& actor, double from, double to);
+Contact find_contact(const MovingBox& vehicle, const MovingBox& actor, double from, double to);
 
 // `present`: whether the actor is there. Distances of those that cannot come within `near` metres are infinite. The
-// time to collision is that until both boxes meet if they keep their velocities, in tenths of a second; infinity if
+// time to collision is that until both boxes touch if they keep their velocities, in tenths of a second; infinity if
 // that takes longer than `horizon` seconds.
 struct Encounter {
     bool present;
-    Meeting meeting;
+    Contact contact;
     double time_to_collision;
 };
 

@@ -13,7 +13,7 @@ namespace resweep {
 struct WheelSearch {
     double step, drop, skip;
     float upward;
-    int deepest;  // surfaces met on the way down
+    int deepest;  // surfaces hit on the way down
     bool labelled;
 };
 

@@ -23,8 +23,8 @@ struct TileCrossings {
 // cross none.
 TileCrossings tiles_of_beams(const BeamSegments& beams, double size, double margin, int threads);
 
-// Rows of the beams that meet the rectangle of the ground from `low` to `high`, both (x, y), in their order. Beams of
-// infinite length meet none.
+// Rows of the beams that cross the rectangle of the ground from `low` to `high`, both (x, y), in their order. Beams of
+// infinite length cross none.
 std::vector<std::int64_t> beams_over(const BeamSegments& beams, const double low[2], const double high[2], int threads);
 
 }  // namespace resweep

@@ -34,7 +34,7 @@ Columns view(const PyScene& self, const Camera& camera, float range_max, const P
         const ActorScene* moving = actors ? &*actors->scene : nullptr;
         seen = take_view(self.scene, moving, camera, range_max, moving ? moving->ray_time(second) : 0.0f, threads);
     }
-    if (self.scene.take_missing()) throw std::runtime_error("rays met a part of the world that is not loaded");
+    if (self.scene.take_missing()) throw std::runtime_error("rays entered a part of the world that is not loaded");
     Columns columns;
     columns["range"] = give(std::move(seen.range));
     columns["normal"] = give(std::move(seen.normal), 3);
@@ -68,7 +68,7 @@ void bind_camera(nb::module_& m) {
     m.def("view", &view, nb::arg("scene"), nb::arg("camera"), nb::kw_only(), nb::arg("range_max"),
           nb::arg("actors").none() = nb::none(), nb::arg("second") = 0.0, nb::arg("threads") = 0,
           "What a camera sees, by pixel: `range` (n,) metres along the ray, infinity for a miss, `normal` (n, 3) "
-          "towards the camera, `reflected`, `label`, `instance` and `kind` (n,). Actors stand where they are at "
+          "towards the camera, `reflected`, `label`, `instance` and `kind` (n,). Actors are where they are at "
           "`second`.");
 }
 

@@ -1,4 +1,4 @@
-// The body of a vehicle in a closed loop: its wheels on the ground, what it strikes, and whom it meets.
+// The body of a vehicle in a closed loop: its wheels on the ground, what it strikes, and which actors come near.
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -73,10 +73,10 @@ Out<double> standing_poses(const In<double, nb::shape<4, 2>, nb::c_contig>& whee
     return give(std::move(poses), 4, 4);
 }
 
-std::pair<double, double> meeting(const Motion& vehicle, const Box& box, const Motion& actor, const Box& actor_box,
-                                  double from, double to) {
-    const Meeting found = find_meeting({vehicle, box.data()}, {actor, actor_box.data()}, from, to);
-    return {found.contact, found.distance};
+std::pair<double, double> find_first_contact(const Motion& vehicle, const Box& box, const Motion& actor,
+                                             const Box& actor_box, double from, double to) {
+    const Contact found = find_contact({vehicle, box.data()}, {actor, actor_box.data()}, from, to);
+    return {found.time, found.distance};
 }
 
 // Contact, distance and time to collision of an actor; None if it is not there.
@@ -92,9 +92,8 @@ std::vector<Watched> watch_all(const Motion& vehicle, const Box& box, const nb::
     for (std::size_t i = 0; i < count; ++i) {
         const MovingBox actor{nb::cast<const Motion&>(actors[i]), boxes.data() + 6 * i};
         const Encounter found = watch({vehicle, box.data()}, actor, radii.data()[i], {reach, near, horizon});
-        result.push_back(found.present
-                             ? Watched({found.meeting.contact, found.meeting.distance, found.time_to_collision})
-                             : std::nullopt);
+        result.push_back(found.present ? Watched({found.contact.time, found.contact.distance, found.time_to_collision})
+                                       : std::nullopt);
     }
     return result;
 }
@@ -107,21 +106,21 @@ void bind_drive(nb::module_& m) {
              "`ground` are the ids of the classes of the ground, `unlabelled` those that stand for no class.")
         .def("strike", &strike, nb::arg("poses"), nb::arg("begin"), nb::arg("along"), nb::arg("length"),
              nb::arg("side_on"),
-             "The first of poses (n, 4, 4) at which a ray (r, 3) of the vehicle's frame meets something that is no "
+             "The first of poses (n, 4, 4) at which a ray (r, 3) of the vehicle's frame hits something that is no "
              "ground within its length: its number, where in the world, label and instance; None if none does. What "
-             "has no label is ground where it is met with a cosine below `side_on`.")
+             "has no label is ground where it is hit with a cosine below `side_on`.")
         .def("heights", &heights, nb::arg("places"), nb::arg("near"), nb::kw_only(), nb::arg("step"), nb::arg("drop"),
              nb::arg("skip"), nb::arg("upward"), nb::arg("deepest"), nb::arg("labelled"),
              "Height (n,) of the ground below places (n, 2), near heights (n,); NaN where there is none.");
     m.def("stand_on", &standing_poses, nb::arg("wheels"), nb::arg("wheelbase"), nb::arg("track"), nb::arg("steepest"),
           nb::arg("places"), nb::arg("cosine"), nb::arg("sine"), nb::arg("heights"),
           "Poses (n, 4, 4) of a vehicle with its wheels (4, 2) at heights (n, 4); NaN where it cannot stand.");
-    m.def("find_meeting", &meeting, nb::arg("vehicle"), nb::arg("box"), nb::arg("actor"), nb::arg("actor_box"),
-          nb::arg("start"), nb::arg("end"),
+    m.def("find_contact", &find_first_contact, nb::arg("vehicle"), nb::arg("box"), nb::arg("actor"),
+          nb::arg("actor_box"), nb::arg("start"), nb::arg("end"),
           "The second of the first contact of two moving boxes (2, 3), NaN if none, and the least distance before it.");
     m.def("watch_actors", &watch_all, nb::arg("vehicle"), nb::arg("box"), nb::arg("actors"), nb::arg("boxes"),
           nb::arg("radii"), nb::kw_only(), nb::arg("reach"), nb::arg("near"), nb::arg("horizon"),
-          "Of each actor along the motion of a vehicle: contact and distance as `find_meeting` gives them, infinity "
+          "Of each actor along the motion of a vehicle: contact and distance as `find_contact` gives them, infinity "
           "where it stays farther than `near`, and the time to collision; None if it is not there.");
 }
 

@@ -155,7 +155,7 @@ void bind_map(nb::module_& m) {
 
     m.def("beams_over", &rows_over, nb::arg("origins"), nb::arg("directions"), nb::arg("lengths"), nb::arg("low"),
           nb::arg("high"), nb::arg("threads") = 0,
-          "Rows of the beams that meet the rectangle of the ground from `low` to `high`, both (x, y).");
+          "Rows of the beams that cross the rectangle of the ground from `low` to `high`, both (x, y).");
 
     m.def("plane_equations", &equations_of_planes, nb::arg("place"), nb::arg("raise_"), nb::arg("along"),
           nb::arg("reach"), nb::arg("when"), nb::arg("ring"), nb::arg("sweep"), nb::arg("centre"), nb::arg("rings"),

@@ -44,8 +44,9 @@ void make_noise(Noise* self, double range_sigma, double range_sigma_per_m, doubl
                      encoder_step, pointing_sigma_h,  pointing_sigma_v};
 }
 
-void make_character(Character* self, const Vector<float>& range_bias, const Vector<float>& gain,
-                    const Vector<float>& signal, const Vector<float>& probability, double range_sigma_per_tan) {
+void make_sensor_calibration(SensorCalibration* self, const Vector<float>& range_bias, const Vector<float>& gain,
+                             const Vector<float>& signal, const Vector<float>& probability,
+                             double range_sigma_per_tan) {
     if (signal.shape(0) != probability.shape(0))
         throw std::invalid_argument("signal, probability: expected as many of both");
     const auto copy = [](const Vector<float>& values) {
@@ -54,11 +55,11 @@ void make_character(Character* self, const Vector<float>& range_bias, const Vect
         for (std::size_t i = 0; i < values.shape(0); ++i) to.push_back(from[i]);
         return to;
     };
-    Character made{copy(range_bias), copy(gain), copy(signal), copy(probability), range_sigma_per_tan};
+    SensorCalibration made{copy(range_bias), copy(gain), copy(signal), copy(probability), range_sigma_per_tan};
     if (!std::is_sorted(made.signal.begin(), made.signal.end()) ||
         !std::is_sorted(made.probability.begin(), made.probability.end()))
         throw std::invalid_argument("signal, probability: expected rising values");
-    new (self) Character(std::move(made));
+    new (self) SensorCalibration(std::move(made));
 }
 
 void bind_enums(nb::module_& m) {
@@ -113,20 +114,21 @@ void bind_plan(nb::module_& m) {
         .def("__init__", &make_noise, nb::kw_only(), nb::arg("range_sigma"), nb::arg("range_sigma_per_m"),
              nb::arg("range_quantum"), nb::arg("intensity_sigma"), nb::arg("encoder_step"), nb::arg("pointing_sigma_h"),
              nb::arg("pointing_sigma_v"), "Metres, radians and relative intensity.");
-    nb::class_<Character>(m, "Character", "Errors and gains of lasers, and chance in what is detected.")
+    nb::class_<SensorCalibration>(m, "SensorCalibration", "Errors and gains of lasers, and chance in what is detected.")
         .def(
-            "__init__", &make_character, nb::kw_only(), nb::arg("range_bias"), nb::arg("gain"), nb::arg("signal"),
-            nb::arg("probability"), nb::arg("range_sigma_per_tan"),
+            "__init__", &make_sensor_calibration, nb::kw_only(), nb::arg("range_bias"), nb::arg("gain"),
+            nb::arg("signal"), nb::arg("probability"), nb::arg("range_sigma_per_tan"),
             "`range_bias` in metres and `gain` have one value a ring, or none; `signal` and `probability` (k,) are the "
             "detection curve, rising both, or empty. Noise in metres.");
     nb::class_<Plan>(m, "Plan", "Beam, receiver and noise of a sensor.")
         .def(
             "__init__",
-            [](Plan* self, const Beam& beam, const Receiver& receiver, const Noise& noise, const Character* character) {
-                new (self) Plan{beam, receiver, noise, character ? *character : Character{}};
+            [](Plan* self, const Beam& beam, const Receiver& receiver, const Noise& noise,
+               const SensorCalibration* calibration) {
+                new (self) Plan{beam, receiver, noise, calibration ? *calibration : SensorCalibration{}};
             },
             nb::kw_only(), nb::arg("beam"), nb::arg("receiver"), nb::arg("noise"),
-            nb::arg("character").none() = nb::none());
+            nb::arg("calibration").none() = nb::none());
 }
 
 }  // namespace resweep::python

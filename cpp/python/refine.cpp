@@ -1,4 +1,4 @@
-// What recorded beams say of the primitives of a world.
+// Statistics of recorded beams on the primitives of a world.
 #include "refine/statistics.hpp"
 
 #include <stdexcept>
@@ -29,7 +29,8 @@ Columns add_beams(BeamStatistics& self, const PyScene& scene, const Matrix3<floa
 }  // namespace
 
 void bind_refine(nb::module_& m) {
-    nb::class_<BeamStatistics>(m, "BeamStatistics", "Sums over the beams that met each disc and each volume.")
+    nb::class_<BeamStatistics>(m, "BeamStatistics",
+                               "Sums over the beams that hit or crossed each disc and each volume.")
         .def(
             "__init__",
             [](BeamStatistics* self, std::size_t n_discs, std::size_t n_volumes, bool offsets, bool rings,

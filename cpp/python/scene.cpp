@@ -46,9 +46,9 @@ void add_discs(PyScene& self, nb::object source, int group) {
     self.scene.add(native);
 }
 
-// Raise if rays met a cell that was not at hand, where something may be.
+// Raise if rays entered a cell that was not at hand, where something may be.
 void check_complete(const PyScene& self) {
-    if (self.scene.take_missing()) throw std::runtime_error("rays met a part of the world that is not loaded");
+    if (self.scene.take_missing()) throw std::runtime_error("rays entered a part of the world that is not loaded");
 }
 
 Columns trace(const PyScene& self, const Plan& plan, const PyFiring& firing, const Motion& motion, double start,
@@ -153,7 +153,7 @@ void bind_scene(nb::module_& m) {
              "A scene of layers; with `cell`, one for a part of a layer that is put into a divided scene.")
         .def("declare", &declare, nb::arg("kind"), nb::kw_only(), nb::arg("gathers") = false,
              nb::arg("permeable") = false,
-             "Say that a divided scene has a layer of this kind: 1 mesh, 2 splats, 3 volumes.")
+             "Declare that a divided scene has a layer of this kind: 1 mesh, 2 splats, 3 volumes.")
         .def("divide", &divide, nb::arg("boxes"),
              "Divide the scene into cells with these boxes (n, 6): lowest and highest corner.")
         .def("put", &put, nb::arg("cell"), nb::arg("scene").none(),
@@ -189,9 +189,10 @@ void bind_scene(nb::module_& m) {
             "when it fired, and `beam_status` (b,). `start`: seconds that are added to the times of the firing; `seed` "
             "and `index` of the sweep pick the random numbers; `packet`: 1, 8 or 16 rays per Embree call. With a "
             "`record` "
-            "returns have columns on how their primitives were seen, and beams without return say whether they look "
-            "where nothing was recorded. Without `beyond` no beam has the status of one that would have met something "
-            "beyond the maximum range: it met nothing.")
+            "returns have columns on how their primitives were seen, and beams without return have a status for those "
+            "that look "
+            "where nothing was recorded. Without `beyond` no beam has the status of one that would have hit something "
+            "beyond the maximum range: it hit nothing.")
         .def("intersect", &closest_hits, nb::arg("origins"), nb::arg("directions"), nb::arg("range_max"),
              nb::arg("threads") = 0,
              "Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.")

@@ -61,7 +61,7 @@ BeamStatistics::OfBeams BeamStatistics::add(const Scene& scene, const RangedBeam
                 for (int lane = 0; lane < lanes; ++lane) {
                     const std::size_t row = first + static_cast<std::size_t>(lane);
                     const float measured = beams.measured[row], range = surface[lane];
-                    const Met beam{beams.origin + 3 * row, beams.direction + 3 * row, measured};
+                    const HitBeam beam{beams.origin + 3 * row, beams.direction + 3 * row, measured};
                     const bool returned = measured < kInfinity;
                     order_stops(tracer.crossings(lane), tracer.passed_discs(lane), std::min(range, settings.range_max),
                                 settings.sigma, settings.slope, stops);
@@ -106,7 +106,7 @@ BeamStatistics::OfBeams BeamStatistics::add(const Scene& scene, const RangedBeam
     return found;
 }
 
-void BeamStatistics::count_discs(const DiscHits& hits, const Met& beam, float range, double spread, double share,
+void BeamStatistics::count_discs(const DiscHits& hits, const HitBeam& beam, float range, double spread, double share,
                                  const StatisticsSettings& settings) {
     const int count = blended(hits, kInfinity);
     const double margin = std::max(double{settings.margin}, kPassedSigmas * spread);
@@ -123,7 +123,7 @@ void BeamStatistics::count_discs(const DiscHits& hits, const Met& beam, float ra
     }
 }
 
-void BeamStatistics::count_permeable(const DiscCrossing& crossing, const Met& beam, double stopped, double passed,
+void BeamStatistics::count_permeable(const DiscCrossing& crossing, const HitBeam& beam, double stopped, double passed,
                                      const StatisticsSettings& settings) {
     put(discs_, crossing.disc, kPassed, passed);
     if (stopped > 0.0)
@@ -132,7 +132,7 @@ void BeamStatistics::count_permeable(const DiscCrossing& crossing, const Met& be
     count_ring(*crossing.layer, crossing.disc, beam, crossing.range, stopped, passed);
 }
 
-void BeamStatistics::end_on(std::size_t disc, const float* n, const Met& beam, float residual, double share,
+void BeamStatistics::end_on(std::size_t disc, const float* n, const HitBeam& beam, float residual, double share,
                             const StatisticsSettings& settings) {
     put(discs_, disc, kEnded, share);
     if (!offsets_) return;
@@ -144,7 +144,7 @@ void BeamStatistics::end_on(std::size_t disc, const float* n, const Met& beam, f
     put(discs_, disc, kWeight, weight);
 }
 
-void BeamStatistics::count_ring(const Discs& layer, std::size_t disc, const Met& beam, float range, double ended,
+void BeamStatistics::count_ring(const Discs& layer, std::size_t disc, const HitBeam& beam, float range, double ended,
                                 double passed) {
     if (rings_.empty() || (ended <= 0.0 && passed <= 0.0)) return;
     double off2 = 0.0;
@@ -159,21 +159,21 @@ void BeamStatistics::count_ring(const Discs& layer, std::size_t disc, const Met&
     if (passed > 0.0) rings_[disc].add(kRings + ring, passed, kRingUnits);
 }
 
-void BeamStatistics::count_volume(const Crossing& crossing, const Met& beam, double stopped, double passed,
+void BeamStatistics::count_volume(const Crossing& crossing, const HitBeam& beam, double stopped, double passed,
                                   const StatisticsSettings& settings) {
     const std::size_t at = crossing.volume;
-    const double met = stopped + passed;
-    if (met <= 0.0) return;
+    const double crossed = stopped + passed;
+    if (crossed <= 0.0) return;
     const float width = settings.slope * std::max(crossing.centre, 0.0f);
-    put(volumes_, at, kExposure, met * resweep::exposure(crossing) * widening(width, crossing.layer->element));
+    put(volumes_, at, kExposure, crossed * resweep::exposure(crossing) * widening(width, crossing.layer->element));
     put(volumes_, at, kLetPass, passed);
     put(volumes_, at, kStopped, stopped);
     if (!moments_.empty() && stopped > 0.0) count_end(crossing, beam, stopped);
 }
 
-void BeamStatistics::count_end(const Crossing& crossing, const Met& beam, double share) {
+void BeamStatistics::count_end(const Crossing& crossing, const HitBeam& beam, double share) {
     const Volume& volume = crossing.layer->volume[crossing.volume];
-    // Beams that pass farther off than tau do not meet the volume: seen across the beam, the ends are those of a
+    // Beams that pass farther off than tau do not cross the volume: seen across the beam, the ends are those of a
     // Gaussian that is cut off there, and its variance is this part of the whole.
     const double half = 0.5 * crossing.layer->tau * crossing.layer->tau;
     const double wider = 1.0 / std::sqrt(1.0 - half / std::expm1(half));

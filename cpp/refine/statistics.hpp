@@ -1,4 +1,4 @@
-// What recorded beams say of the primitives of a world: the sufficient statistics of an EM step.
+// Statistics of recorded beams on the primitives of a world: the sufficient statistics of an EM step.
 #pragma once
 
 #include <atomic>
@@ -24,20 +24,20 @@ struct StatisticsSettings {
     float clutter;     // share of beams that follow no model
     float slope;       // width of the beam at 1 m
     float range_max;   // metres
-    float cosine_min;  // below it the incidence says no more of the offset of a disc
+    float cosine_min;  // below it the incidence shows no more of the offset of a disc
     float height;      // metres: spread of a surface along its normal
     float margin;      // metres behind a disc from which on a beam has passed it
 };
 
-// Sums over the beams that met each disc (d,) and each volume (v,) of a scene with at most one layer of either. The
-// outcomes of a beam share it by their likelihood: what clutter explains better counts for no primitive. Sums are of
-// integers, so they do not depend on the order of the beams or on the threads.
+// Sums over the beams that hit or crossed each disc (d,) and each volume (v,) of a scene with at most one layer of
+// either. The outcomes of a beam share it by their likelihood: what clutter explains better counts for no primitive.
+// Sums are of integers, so they do not depend on the order of the beams or on the threads.
 class BeamStatistics {
   public:
     static constexpr int kRings = 8;    // of a disc, of the same area each, from its centre outwards
     static constexpr int kMoments = 9;  // of the ends in a volume: x, y, z, xx, xy, xz, yy, yz, zz
 
-    // What is summed besides, since each sum costs time: the offsets of discs, beams by where they met a disc, and by
+    // What is summed besides, since each sum costs time: the offsets of discs, beams by where they hit a disc, and by
     // where they end in a volume.
     struct Wanted {
         bool offsets = true, rings = false, moments = false;
@@ -67,13 +67,13 @@ class BeamStatistics {
 
     // Of the rings (d, kRings) of discs, row by row: beams that ended on them and that passed. Of the ends of beams in
     // volumes (v, kMoments), seen from its mean: weighted sums of coordinates, and of their products as they would be
-    // if beams met volumes however far off; metres. Empty if they were not asked for.
+    // if beams crossed volumes however far off; metres. Empty if they were not asked for.
     std::vector<double> ended_by_ring() const { return read_rows(rings_, 0, kRings, kRingUnits); }
     std::vector<double> passed_by_ring() const { return read_rows(rings_, kRings, kRings, kRingUnits); }
     std::vector<double> end_moments() const { return read_rows(moments_, 0, kMoments, kMomentUnits); }
 
   private:
-    // The sums of one primitive lie side by side: beams meet primitives anywhere, and each look-up is a cache miss.
+    // The sums of one primitive lie side by side: beams hit primitives anywhere, and each look-up is a cache miss.
     template <class Number, int count, int align> struct alignas(align) Row {
         std::atomic<Number> sum[count];
 
@@ -86,8 +86,8 @@ class BeamStatistics {
     enum { kEnded, kPassed, kOffset, kWeight };
     enum { kStopped, kLetPass, kExposure };
 
-    // One beam that met something, and where a stop of it would lie.
-    struct Met {
+    // One beam that hit or crossed something, and where a stop of it would lie.
+    struct HitBeam {
         const float *origin, *direction;
         float measured;
     };
@@ -103,16 +103,17 @@ class BeamStatistics {
         return values;
     }
 
-    void count_discs(const DiscHits& hits, const Met& beam, float range, double spread, double share,
+    void count_discs(const DiscHits& hits, const HitBeam& beam, float range, double spread, double share,
                      const StatisticsSettings& settings);
-    void count_permeable(const DiscCrossing& crossing, const Met& beam, double stopped, double passed,
+    void count_permeable(const DiscCrossing& crossing, const HitBeam& beam, double stopped, double passed,
                          const StatisticsSettings& settings);
-    void end_on(std::size_t disc, const float* normal, const Met& beam, float residual, double share,
+    void end_on(std::size_t disc, const float* normal, const HitBeam& beam, float residual, double share,
                 const StatisticsSettings& settings);
-    void count_ring(const Discs& layer, std::size_t disc, const Met& beam, float range, double ended, double passed);
-    void count_volume(const Crossing& crossing, const Met& beam, double stopped, double passed,
+    void count_ring(const Discs& layer, std::size_t disc, const HitBeam& beam, float range, double ended,
+                    double passed);
+    void count_volume(const Crossing& crossing, const HitBeam& beam, double stopped, double passed,
                       const StatisticsSettings& settings);
-    void count_end(const Crossing& crossing, const Met& beam, double share);
+    void count_end(const Crossing& crossing, const HitBeam& beam, double share);
 
     static constexpr double kUnits = 1 << 24;
     static constexpr double kRingUnits = 256.0;                             // of up to 8 million beams

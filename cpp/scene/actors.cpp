@@ -12,20 +12,21 @@ namespace {
 constexpr double kMargin = 0.05;  // metres: more than rounding of rays and interpolation of poses amount to
 
 // Whether a ray comes within a sphere before its `far`. Without branches, so that it is one loop over vectors.
-RESWEEP_MULTIVERSION bool any_meets(const std::array<float, 4>* spheres, std::size_t n_spheres, const float* ox,
-                                    const float* oy, const float* oz, const float* dx, const float* dy, const float* dz,
-                                    const float* far, int count) {
+RESWEEP_MULTIVERSION bool any_within_reach(const std::array<float, 4>* spheres, std::size_t n_spheres, const float* ox,
+                                           const float* oy, const float* oz, const float* dx, const float* dy,
+                                           const float* dz, const float* far, int count) {
     for (std::size_t k = 0; k < n_spheres; ++k) {
         const auto [x, y, z, radius] = spheres[k];
-        int met = 0;
+        int near = 0;
         for (int i = 0; i < count; ++i) {
             const float vx = x - ox[i], vy = y - oy[i], vz = z - oz[i];
             const float along = vx * dx[i] + vy * dy[i] + vz * dz[i];
             const float px = vx - along * dx[i], py = vy - along * dy[i], pz = vz - along * dz[i];
             const float apart = px * px + py * py + pz * pz;
-            met |= (apart <= radius * radius ? 1 : 0) & (along - radius <= far[i] ? 1 : 0) & (along >= -radius ? 1 : 0);
+            near |=
+                (apart <= radius * radius ? 1 : 0) & (along - radius <= far[i] ? 1 : 0) & (along >= -radius ? 1 : 0);
         }
-        if (met) return true;
+        if (near) return true;
     }
     return false;
 }
@@ -37,7 +38,7 @@ Shape::Shape(const Triangles& triangles)
 
 Shape::Shape(const Discs& discs) : discs_(std::make_unique<Discs>(discs)) {
     discs_->moving = true;
-    discs_->permeability = {};  // what moves is opaque: worlds are learned from what stands
+    discs_->permeability = {};  // what moves is opaque: worlds are learned from what is stationary
     scene_ = prototype_scene(disc_geometry(*discs_), kNoSceneFlag);
 }
 
@@ -102,7 +103,7 @@ void ActorScene::surround(const Actor& actor, const std::vector<MotionSegment>& 
     spheres_.push_back(sphere);
 }
 
-// A ray that meets a sphere has then gone at most as far as the sphere's far side is, and so lies at most `turn` times
+// A ray that hits a sphere has then gone at most as far as the sphere's far side is, and so lies at most `turn` times
 // that aside of `direction`.
 void ActorScene::find_near(const float origin[3], float spread, const float direction[3], float turn,
                            std::vector<Sphere>& near) const {
@@ -125,8 +126,8 @@ void ActorScene::find_near(const float origin[3], float spread, const float dire
 
 bool ActorScene::may_meet(const std::vector<Sphere>& spheres, const float* const origin[3],
                           const float* const direction[3], const float* far, int count) {
-    return any_meets(spheres.data(), spheres.size(), origin[0], origin[1], origin[2], direction[0], direction[1],
-                     direction[2], far, count);
+    return any_within_reach(spheres.data(), spheres.size(), origin[0], origin[1], origin[2], direction[0], direction[1],
+                            direction[2], far, count);
 }
 
 void ActorScene::attach(const Placement& placement) {

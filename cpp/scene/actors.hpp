@@ -73,12 +73,12 @@ class ActorScene {
     using Sphere = std::array<float, 4>;
     const std::vector<Sphere>& spheres() const { return spheres_; }
 
-    // Keep in `near` the spheres of the actors that rays may meet which start within `spread` of an origin, in
+    // Keep in `near` the spheres of the actors that rays may hit which start within `spread` of an origin, in
     // directions that differ from `direction` by vectors up to `turn` long.
     void find_near(const float origin[3], float spread, const float direction[3], float turn,
                    std::vector<Sphere>& near) const;
 
-    // Whether any of a few rays may come within a sphere, nearer than its `far`. True says nothing.
+    // Whether any of a few rays may come within a sphere, nearer than its `far`. True decides nothing.
     static bool may_meet(const std::vector<Sphere>& spheres, const float* const origin[3],
                          const float* const direction[3], const float* far, int count);
 

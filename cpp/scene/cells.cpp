@@ -11,7 +11,7 @@ void bound_cell(const BoundsArguments* arguments) {
     *arguments->bounds = static_cast<const Scene::Cells*>(arguments->user)->box[arguments->primitive];
 }
 
-// The scene of the cell that rays meet; null if it is not at hand, which is noted.
+// The scene of the cell that rays enter; null if it is not at hand, which is noted.
 const Scene* find_scene(const UserArguments* arguments) {
     auto& cells = *static_cast<Scene::Cells*>(arguments->user);
     const Scene* found = cells.scene[arguments->primitive].load(std::memory_order_acquire);

@@ -14,7 +14,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // Which kind of primitive sent light back.
 enum class PrimitiveKind : std::uint8_t { kMesh = 1, kSplats = 2, kVolumes = 3 };
 
-// What light meets along a ray.
+// What a ray hits along its way.
 struct Event {
     float range;      // metres along the ray
     float share;      // part of the beam that this ray carries

@@ -62,7 +62,7 @@ class ObservedSpace {
                         Reader& reader) const;
 
     // Whether a beam surely leaves observed space nowhere up to `range` for more than `gap`: from two looks or more in
-    // each gap, so it is quicker than `follow`. False says nothing.
+    // each gap, so it is quicker than `follow`. False decides nothing.
     bool stays_observed(const float origin[3], const float direction[3], float range, float gap, Reader& reader) const;
 
     // Metres of a beam up to `range` that nobody observed, from one look in every 2 m: quicker, for beams that

@@ -42,7 +42,7 @@ class Scene {
     void add(Volumes volumes);
     void commit();
 
-    // Say that a divided scene has a layer of this kind, whose rays gather discs or do not, and whose discs are
+    // Declare that a divided scene has a layer of this kind, whose rays gather discs or do not, and whose discs are
     // permeable or not.
     void declare(PrimitiveKind kind, bool gathers, bool permeable);
 
@@ -55,7 +55,7 @@ class Scene {
 
     std::size_t n_cells() const { return cells_ ? cells_->box.size() : 0; }
 
-    // Whether a ray met a cell that is not at hand, since this was asked last.
+    // Whether a ray entered a cell that is not at hand, since this was asked last.
     bool take_missing() const { return cells_ && cells_->missing.exchange(false); }
 
     // Whether rays gather discs, and whether volumes or permeable discs draw random numbers: a ray query then needs
@@ -67,7 +67,8 @@ class Scene {
     bool one_kind() const { return one_kind_; }
     PrimitiveKind kind() const { return kind_; }
 
-    // Whether all that rays can hit are diffuse triangles in the frame of the world; then the face of a hit says all.
+    // Whether all that rays can hit are diffuse triangles in the frame of the world; then the face decides all of a
+    // hit.
     bool plain() const { return plain_; }
     const Face& face(std::uint32_t geometry, std::uint32_t primitive) const { return (*faces_[geometry])[primitive]; }
 

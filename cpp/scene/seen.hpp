@@ -9,7 +9,7 @@
 namespace resweep {
 
 // From the highest bit: 7 bits of the number of returns, 6 each of the least and the largest range, and of the least
-// and the largest incidence; the last bit says that the primitive was made up. 0: nothing is known. Primitives that
+// and the largest incidence; the last bit marks a primitive that was completed. 0: nothing is known. Primitives that
 // were seen more often have larger numbers.
 using Seen = std::uint32_t;
 
@@ -25,7 +25,7 @@ struct SeenInterval {
     bool completed;
 };
 
-// What the levels of a record stand for. Returns are many, and levels few.
+// The values of the levels of a record. Returns are many, and levels few.
 struct SeenLevels {
     std::array<float, 64> range, incidence, cosine;
 

@@ -62,8 +62,8 @@ struct DiscHit {
     float range;
 };
 
-// Ask `stands` of each hit within its disc; hits that do not stand, and those outside, are refused.
-template <class Stands> void filter_discs(const FilterArguments* arguments, Stands stands) {
+// Ask `accepts` of each hit within its disc; hits that it does not accept, and those outside, are refused.
+template <class Accepts> void filter_discs(const FilterArguments* arguments, Accepts accepts) {
     const std::uint32_t n = arguments->count;
     const auto* ids = reinterpret_cast<const std::uint32_t*>(arguments->ray) + kRayIdRow * n;
     const auto* primitives = reinterpret_cast<const std::uint32_t*>(arguments->hit) + kPrimitiveRow * n;
@@ -72,7 +72,7 @@ template <class Stands> void filter_discs(const FilterArguments* arguments, Stan
         if (arguments->valid[i] != -1) continue;
         const DiscHit hit{i, ids[i], primitives[i] / 2, instances[i], arguments->ray[kFarRow * n + i]};
         const bool outside = outside_disc(arguments->hit[kURow * n + i], arguments->hit[kVRow * n + i]);
-        if (outside || !stands(hit)) arguments->valid[i] = 0;
+        if (outside || !accepts(hit)) arguments->valid[i] = 0;
     }
 }
 
@@ -86,7 +86,7 @@ void gather_discs(const FilterArguments* arguments) {
 }
 
 // Filter for discs of which some are permeable. One that stops a ray is hit alone: it does not blend with others. Where
-// a prediction records what rays cross, permeable discs let all pass. The rest are met as opaque discs are.
+// a prediction records what rays cross, permeable discs let all pass. The rest are hit as opaque discs are.
 void meet_permeable(const FilterArguments* arguments, bool gathers) {
     const std::uint32_t n = arguments->count;
     const auto& layer = *static_cast<const Discs*>(arguments->user);

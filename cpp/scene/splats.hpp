@@ -48,7 +48,7 @@ struct Discs {
     float pass_of(std::size_t disc) const { return permeability.data ? permeability[disc] : 0.0f; }
 };
 
-// A permeable disc that a ray met.
+// A permeable disc that a ray crossed.
 struct DiscCrossing {
     const Discs* layer;
     std::uint32_t disc;
@@ -72,7 +72,7 @@ OwnedGeometry disc_geometry(const Discs& discs);
 OwnedGeometry disc_quads(const float* centre, const float* normal, const float* radius, std::size_t n);
 
 // The 64 random bits that a ray of the pulse with this key draws on a permeable disc at `range`. They depend on where
-// the disc is, not on its number. Rays that meet it in the same cell of 5 cm draw the same bits, as those in volumes
+// the disc is, not on its number. Rays that hit it in the same cell of 5 cm draw the same bits, as those in volumes
 // do.
 std::uint64_t disc_draw(std::uint64_t key, const float centre[3], const float origin[3], const float direction[3],
                         float range);

@@ -25,9 +25,9 @@ static_assert(sizeof(Volume) == 64);
 // The volumes of one layer.
 struct Volumes {
     std::vector<Volume> volume;
-    float tau = 2.0f;                         // Mahalanobis distance up to which a ray meets a volume (A, III-C)
+    float tau = 2.0f;                         // Mahalanobis distance up to which a ray crosses a volume (A, III-C)
     bool extinction = false;                  // the probability to pass falls with the exposure of the ray
-    float element = 0.01f;                    // metres: rays of a pulse that cross within this meet the same leaf
+    float element = 0.01f;                    // metres: rays of a pulse that cross within this hit the same leaf
     std::uint32_t first = 0;                  // number of the first one among all volumes of the scene
     std::vector<std::uint32_t> numbers = {};  // in the whole world, if these are not all of it
     std::vector<Seen> seen = {};              // how each was seen; empty if that is not known
@@ -46,10 +46,10 @@ struct Crossing {
     float centre, sigma, offset2, half;
 };
 
-// How much matter a ray meets in a volume, relative to a ray through its centre, in metres.
+// How much matter a ray crosses in a volume, relative to a ray through its centre, in metres.
 inline float exposure(const Crossing& crossing) { return crossing.sigma * std::exp(-0.5f * crossing.offset2); }
 
-// How much more often a beam of this width meets leaves of this size than a ray without width does (a Boolean model
+// How much more often a beam of this width hits leaves of this size than a ray without width does (a Boolean model
 // of square leaves).
 inline float widening(float width, float element) {
     const float ratio = 1.0f + width / element;

@@ -43,7 +43,7 @@ struct VoxelWalk {
         return true;
     }
 
-    // The range at which the ray meets the border below voxel `border` along an axis.
+    // The range at which the ray crosses the border below voxel `border` along an axis.
     double range_to(int axis, std::int64_t border) const {
         if (std::isinf(inverse[axis])) return inverse[axis];
         return (static_cast<double>(border) * voxel - origin[axis]) * inverse[axis];

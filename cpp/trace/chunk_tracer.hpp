@@ -22,7 +22,7 @@ template <int N> class ChunkTracer {
           random_(job.sweep.random),
           beam_(job.plan.beam),
           receiver_(job.plan.receiver),
-          special_(job.plan.character.any()),
+          special_(job.plan.calibration.any()),
           maker_(job.sweep, job.plan.noise, beam_.axial()),
           spread_(beam_, random_),
           order_(beam_),
@@ -92,7 +92,7 @@ template <int N> class ChunkTracer {
         }
     }
 
-    // Leave out the actors that no ray of the chunk can meet, neither the first `count` nor the axes of pulses.
+    // Leave out the actors that no ray of the chunk can hit, neither the first `count` nor the axes of pulses.
     void narrow_actors(const std::vector<float> (&directions)[3], std::size_t count) {
         const std::size_t middle = pulses_.count / 2;
         const float axis[3] = {pulses_.d[0][middle], pulses_.d[1][middle], pulses_.d[2][middle]};
@@ -202,7 +202,7 @@ template <int N> class ChunkTracer {
     const Philox& random_;
     const Beam& beam_;
     const Receiver& receiver_;
-    bool special_;  // whether the sensor has a character, which asks for the incidence of hits
+    bool special_;  // whether there is a sensor calibration, which needs the incidence of hits
     PulseMaker maker_;
     RaySpread spread_;
     RayOrder order_;
@@ -212,7 +212,7 @@ template <int N> class ChunkTracer {
     RayEvents hits_;
     EchoFormer echoes_;
     std::size_t n_rays_, first_ = 0;   // `first_`: the first row of the chunk
-    bool plain_;                       // faces say all of hits
+    bool plain_;                       // faces decide all of a hit
     bool known_object_ = false;        // a ray of the chunk has hit something
     std::vector<std::uint64_t> keys_;  // random bits of each pulse, for volumes
     std::vector<float> times_;         // ray time of each pulse, for actors

@@ -11,8 +11,8 @@ EchoFormer::EchoFormer(const TraceJob& job)
       random_(job.sweep.random),
       receiver_(job.plan.receiver),
       noise_(job.plan.noise),
-      character_(job.plan.character),
-      special_(character_.any()),
+      calibration_(job.plan.calibration),
+      special_(calibration_.any()),
       n_rays_(static_cast<std::size_t>(job.plan.beam.n_rays)),
       width_(static_cast<std::size_t>(receiver_.max_returns)),
       shares_(job.plan.beam.shares) {
@@ -120,14 +120,14 @@ EchoSource EchoFormer::find_source(std::size_t i, const EchoReading& echo) const
     return {job_.kind()};
 }
 
-// As `receive_all`, by a sensor with a character of its own: what is detected is drawn for each pulse.
+// As `receive_all`, with errors of single lasers or a detection curve: what is detected is drawn for each pulse.
 BeamStatus EchoFormer::receive_special(std::size_t i) {
     Receiver receiver = receiver_;
-    if (!character_.signal.empty())
+    if (!calibration_.signal.empty())
         receiver.least_signal =
-            character_.least_signal(unit(random_.words(pulses_->beam[i], 0, Purpose::kDetection)[0]));
+            calibration_.least_signal(unit(random_.words(pulses_->beam[i], 0, Purpose::kDetection)[0]));
     const BeamStatus status = receive_all(i, receiver);
-    const float gain = character_.gain_of(firing_.ring(pulses_->beam[i]));
+    const float gain = calibration_.gain_of(firing_.ring(pulses_->beam[i]));
     for (Echo& echo : echoes_) echo.intensity *= gain;
     return status;
 }
@@ -150,8 +150,8 @@ BeamStatus EchoFormer::receive_all(std::size_t i, const Receiver& receiver) {
         float range = echoes_[k].range;
         Noise noise = noise_;
         if (special_) {
-            range += character_.bias_of(firing_.ring(pulses_->beam[i]));
-            noise.range_sigma += character_.sigma_at(echoes_[k].cosine);
+            range += calibration_.bias_of(firing_.ring(pulses_->beam[i]));
+            noise.range_sigma += calibration_.sigma_at(echoes_[k].cosine);
         }
         measure_ranges(noise, &draw, &range, &echoes_[k].range, 1);
     }

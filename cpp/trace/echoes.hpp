@@ -14,7 +14,7 @@ class EchoFormer {
   public:
     explicit EchoFormer(const TraceJob& job);
 
-    // Form the echoes of all pulses, measure them, and say why others have none. `first` is the row of the first pulse.
+    // Form the echoes of all pulses, measure them, and set why others have none. `first` is the row of the first pulse.
     void form(const PulseBatch& pulses, const RayEvents& hits, std::size_t first);
 
     // The pulses of the last batch that hit nothing.
@@ -37,8 +37,8 @@ class EchoFormer {
     const Philox& random_;
     const Receiver& receiver_;
     const Noise& noise_;
-    const Character& character_;
-    bool special_;  // whether the sensor has a character: no pulse then takes the short way
+    const SensorCalibration& calibration_;
+    bool special_;  // whether there is a sensor calibration: no pulse then takes the short way
     std::size_t n_rays_, width_, first_ = 0;
     const PulseBatch* pulses_ = nullptr;
     const RayEvents* hits_ = nullptr;

@@ -18,7 +18,7 @@ class Gatherer {
     // `returns` get room for all that pulses may return.
     Gatherer(const TraceJob& job, TracedReturns& returns);
 
-    // Say that the pulses of a chunk are traced.
+    // Note that the pulses of a chunk are traced.
     void finish(std::size_t chunk);
 
     // Gather the blocks that are ready and that no other thread has taken.

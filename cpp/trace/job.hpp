@@ -18,7 +18,7 @@ struct TraceJob {
     std::uint8_t* status;
     std::uint8_t* counts;   // of returns
     EchoReading* readings;  // `max_returns` for each row
-    EchoSource* sources;    // the same; null where `kind` says all
+    EchoSource* sources;    // the same; null where `kind` decides all
     const Record* record;   // may be null
     bool beyond;            // whether pulses that hit nothing are followed further
 

@@ -74,7 +74,7 @@ template <int N> class PacketTracer {
     const RayHitPacket<N>& packet() const { return packet_; }
 
     // The rays that are traced from now on start within `spread` of an origin, and their directions differ from
-    // `direction` by vectors up to `turn` long: actors that none of them can meet are left out.
+    // `direction` by vectors up to `turn` long: actors that none of them can hit are left out.
     void narrow_actors(const float origin[3], float spread, const float direction[3], float turn) {
         if (actors_) actors_->find_near(origin, spread, direction, turn, near_actors_);
     }
@@ -201,7 +201,7 @@ template <int N> class PacketTracer {
 
     const Scene& scene_;
     const ActorScene* actors_;
-    std::vector<ActorScene::Sphere> near_actors_;  // those that the rays may meet
+    std::vector<ActorScene::Sphere> near_actors_;  // those that the rays may hit
     bool gathers_;
     RayHitPacket<N> packet_;
     float world_far_[N];  // t_far of each ray before the actors are traced

@@ -57,9 +57,9 @@ RESWEEP_MULTIVERSION void scale(const float* values, float factor, float* out, s
 // loops over vectors.
 inline int classify_one(float nearest, float farthest, float light, float cutoff, float range_min, float threshold) {
     const bool together = (2.0f * (farthest - nearest) <= cutoff) & (nearest >= range_min);
-    const int bright =
+    const int detected =
         light < threshold ? static_cast<int>(BeamStatus::kBelowThreshold) : static_cast<int>(BeamStatus::kReturn);
-    const int hit = together ? bright : static_cast<int>(PulseSummary::kOpen);
+    const int hit = together ? detected : static_cast<int>(PulseSummary::kOpen);
     return farthest == 0.0f ? static_cast<int>(BeamStatus::kNothingHit) : hit;
 }
 
@@ -89,7 +89,7 @@ RESWEEP_MULTIVERSION void classify_single(const float* range, const float* light
 
 void PulseSummary::classify(const Receiver& receiver, bool special, std::size_t count, std::uint8_t* status,
                             std::uint8_t* returns) const {
-    // Where intensity falls with range, or each laser has a character of its own, no pulse is plain: none is as far.
+    // Where intensity falls with range, or lasers have errors of their own, no pulse is plain: none is as far.
     const float range_min = special || receiver.falloff_reference > 0.0f ? kInfinity : receiver.range_min;
     const float cutoff = receiver.signal_cutoff, threshold = receiver.threshold;
     if (single_)

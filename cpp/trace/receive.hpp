@@ -58,7 +58,7 @@ struct EchoSource {
 // Kept apart by the tracer: most scenes need the readings alone.
 struct Echo : EchoReading, EchoSource {};
 
-// Form the echoes of one pulse into `echoes` (at most `receiver.max_returns`), and say why there is one, or none.
+// Form the echoes of one pulse into `echoes` (at most `receiver.max_returns`), and return why there is one, or none.
 //
 // A window of the length of the signal cutoff selects the events of an echo. Its position depends on the mode (B,
 // figure 2): it begins at the nearest event (first), ends at the farthest (last) or is centred on the most intense ray

@@ -21,7 +21,7 @@ struct Stop {
     const DiscCrossing* disc;
 };
 
-// Spread of the range of a surface that a ray meets at the incidence `cosine`: noise of the range, `sigma`, and that of
+// Spread of the range of a surface that a ray hits at the incidence `cosine`: noise of the range, `sigma`, and that of
 // the surface along its normal, `height`, which a grazing ray spreads. Metres.
 inline double surface_sigma(float sigma, float height, float cosine) {
     constexpr float kGrazing = 0.02f;  // normals are no better

@@ -10,11 +10,11 @@
 #include "scene/observed.hpp"
 #include "scene/scene.hpp"
 #include "trace/beam.hpp"
-#include "trace/character.hpp"
 #include "trace/confidence.hpp"
 #include "trace/noise.hpp"
 #include "trace/pulses.hpp"
 #include "trace/receive.hpp"
+#include "trace/sensor_calibration.hpp"
 
 namespace resweep {
 
@@ -23,7 +23,7 @@ struct Plan {
     Beam beam;
     Receiver receiver;
     Noise noise;
-    Character character = {};
+    SensorCalibration calibration = {};
 };
 
 // What a world knows of how it was recorded. A beam leaves observed space where it crosses more than `gap` metres of
@@ -38,7 +38,7 @@ struct TraceSettings {
     int threads = 0;  // 0: all cores
     int packet = 8;   // rays per Embree call: 1, 8 or 16. Widths differ in rounding, so all sweeps have the same.
     const Record* record = nullptr;  // null: the world does not know how it was recorded
-    bool beyond = true;              // whether beams that met nothing are followed beyond the maximum range
+    bool beyond = true;              // whether beams that hit nothing are followed beyond the maximum range
 };
 
 // Returns (n,) in the order of the beams, and the status of each beam (b,). `points` (n, 3) are in the sensor's frame

@@ -138,7 +138,7 @@ class Noise:
     def __init__(self, *, range_sigma: float, range_sigma_per_m: float, range_quantum: float, intensity_sigma: float, encoder_step: float, pointing_sigma_h: float, pointing_sigma_v: float) -> None:
         """Metres, radians and relative intensity."""
 
-class Character:
+class SensorCalibration:
     """Errors and gains of lasers, and chance in what is detected."""
 
     def __init__(self, *, range_bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], gain: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], signal: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], probability: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], range_sigma_per_tan: float) -> None:
@@ -149,7 +149,7 @@ class Character:
 class Plan:
     """Beam, receiver and noise of a sensor."""
 
-    def __init__(self, *, beam: Beam, receiver: Receiver, noise: Noise, character: Character | None = None) -> None: ...
+    def __init__(self, *, beam: Beam, receiver: Receiver, noise: Noise, calibration: SensorCalibration | None = None) -> None: ...
 
 class Firing:
     """The pulses of a sweep, in the order in which they are traced."""
@@ -258,7 +258,7 @@ class Scene:
 
     def declare(self, kind: int, *, gathers: bool = False, permeable: bool = False) -> None:
         """
-        Say that a divided scene has a layer of this kind: 1 mesh, 2 splats, 3 volumes.
+        Declare that a divided scene has a layer of this kind: 1 mesh, 2 splats, 3 volumes.
         """
 
     def divide(self, boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 6), order='C', device='cpu', writable=False)]) -> None:
@@ -287,7 +287,7 @@ class Scene:
 
     def trace(self, plan: Plan, firing: Firing, motion: Motion, *, start: float = 0.0, seed: int, index: int, threads: int = 0, packet: int = 8, actors: ActorScene | None = None, record: Record | None = None, beyond: bool = True) -> dict[str, NDArray]:
         """
-        What a sensor measures with these pulses: columns of returns (n,), `points` (n, 3) in the sensor's frame when it fired, and `beam_status` (b,). `start`: seconds that are added to the times of the firing; `seed` and `index` of the sweep pick the random numbers; `packet`: 1, 8 or 16 rays per Embree call. With a `record` returns have columns on how their primitives were seen, and beams without return say whether they look where nothing was recorded. Without `beyond` no beam has the status of one that would have met something beyond the maximum range: it met nothing.
+        What a sensor measures with these pulses: columns of returns (n,), `points` (n, 3) in the sensor's frame when it fired, and `beam_status` (b,). `start`: seconds that are added to the times of the firing; `seed` and `index` of the sweep pick the random numbers; `packet`: 1, 8 or 16 rays per Embree call. With a `record` returns have columns on how their primitives were seen, and beams without return have a status for those that look where nothing was recorded. Without `beyond` no beam has the status of one that would have hit something beyond the maximum range: it hit nothing.
         """
 
     def intersect(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], range_max: float, threads: int = 0) -> dict[str, NDArray]:
@@ -331,7 +331,7 @@ class Camera:
 
 def view(scene: Scene, camera: Camera, *, range_max: float, actors: ActorScene | None = None, second: float = 0.0, threads: int = 0) -> dict[str, NDArray]:
     """
-    What a camera sees, by pixel: `range` (n,) metres along the ray, infinity for a miss, `normal` (n, 3) towards the camera, `reflected`, `label`, `instance` and `kind` (n,). Actors stand where they are at `second`.
+    What a camera sees, by pixel: `range` (n,) metres along the ray, infinity for a miss, `normal` (n, 3) towards the camera, `reflected`, `label`, `instance` and `kind` (n,). Actors are where they are at `second`.
     """
 
 class KdTree:
@@ -400,7 +400,7 @@ def tiles_of_beams(origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 
 
 def beams_over(origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], low: Sequence[float], high: Sequence[float], threads: int = 0) -> NDArray[numpy.int64]:
     """
-    Rows of the beams that meet the rectangle of the ground from `low` to `high`, both (x, y).
+    Rows of the beams that cross the rectangle of the ground from `low` to `high`, both (x, y).
     """
 
 def plane_equations(place: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], raise_: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], along: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], reach: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], when: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ring: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], sweep: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], rings: int, row: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], near: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], normal: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], error: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rates: bool) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
@@ -472,7 +472,7 @@ def receive(plan: Plan, light: Annotated[NDArray[numpy.float32], dict(shape=(Non
     """
 
 class BeamStatistics:
-    """Sums over the beams that met each disc and each volume."""
+    """Sums over the beams that hit or crossed each disc and each volume."""
 
     def __init__(self, n_discs: int, n_volumes: int, *, offsets: bool = True, rings: bool = False, moments: bool = False) -> None: ...
 
@@ -562,7 +562,7 @@ class Solid:
 
     def strike(self, poses: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], begin: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], along: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], length: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], side_on: float) -> tuple[int, list[float], int, int] | None:
         """
-        The first of poses (n, 4, 4) at which a ray (r, 3) of the vehicle's frame meets something that is no ground within its length: its number, where in the world, label and instance; None if none does. What has no label is ground where it is met with a cosine below `side_on`.
+        The first of poses (n, 4, 4) at which a ray (r, 3) of the vehicle's frame hits something that is no ground within its length: its number, where in the world, label and instance; None if none does. What has no label is ground where it is hit with a cosine below `side_on`.
         """
 
     def heights(self, places: Annotated[NDArray[numpy.float64], dict(shape=(None, 2), order='C', device='cpu', writable=False)], near: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, step: float, drop: float, skip: float, upward: float, deepest: int, labelled: bool) -> NDArray[numpy.float64]:
@@ -575,12 +575,12 @@ def stand_on(wheels: Annotated[NDArray[numpy.float64], dict(shape=(4, 2), order=
     Poses (n, 4, 4) of a vehicle with its wheels (4, 2) at heights (n, 4); NaN where it cannot stand.
     """
 
-def find_meeting(vehicle: Motion, box: Annotated[NDArray[numpy.float64], dict(shape=(2, 3), order='C', device='cpu', writable=False)], actor: Motion, actor_box: Annotated[NDArray[numpy.float64], dict(shape=(2, 3), order='C', device='cpu', writable=False)], start: float, end: float) -> tuple[float, float]:
+def find_contact(vehicle: Motion, box: Annotated[NDArray[numpy.float64], dict(shape=(2, 3), order='C', device='cpu', writable=False)], actor: Motion, actor_box: Annotated[NDArray[numpy.float64], dict(shape=(2, 3), order='C', device='cpu', writable=False)], start: float, end: float) -> tuple[float, float]:
     """
     The second of the first contact of two moving boxes (2, 3), NaN if none, and the least distance before it.
     """
 
 def watch_actors(vehicle: Motion, box: Annotated[NDArray[numpy.float64], dict(shape=(2, 3), order='C', device='cpu', writable=False)], actors: list[Motion], boxes: Annotated[NDArray[numpy.float64], dict(shape=(None, 2, 3), order='C', device='cpu', writable=False)], radii: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, reach: float, near: float, horizon: float) -> list[tuple[float, float, float] | None]:
     """
-    Of each actor along the motion of a vehicle: contact and distance as `find_meeting` gives them, infinity where it stays farther than `near`, and the time to collision; None if it is not there.
+    Of each actor along the motion of a vehicle: contact and distance as `find_contact` gives them, infinity where it stays farther than `near`, and the time to collision; None if it is not there.
     """

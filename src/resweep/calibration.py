@@ -22,7 +22,7 @@ _AZIMUTH_BIAS_KEY = "range_wave_m"  # on disk, as since the first world that had
 _LASERS = ("elevation_rad", "range_m", "range_slope")
 
 
-class Corrected(NamedTuple):
+class CorrectedBeams(NamedTuple):
     """Ranges (n,) and unit directions (n, 3) as they really were, and the unit vectors upwards across them."""
 
     range: Array
@@ -39,7 +39,7 @@ class BeamAxes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LaserSigma:
-    """Standard deviations (k,) of what a `Calibration` says of each ring, and that of the mean elevation.
+    """Standard deviations (k,) of the values that a `Calibration` has for each ring, and of the mean elevation.
 
     ``azimuth_bias_m`` (k,) is that of each of a ring's amplitudes; None where they are unknown.
     """
@@ -96,16 +96,16 @@ class Calibration:
 
     ``range_m`` is added at a range of 20 m, and ``range_slope`` for each further metre. ``azimuth_bias_m`` (k, 4), if
     known, is added by the azimuth of the sensor: amplitudes of its cosine and sine, and of those of its double.
-    Rings from k on, which did not fire while the others were calibrated, are left as they are; lasers that met nothing
-    have what all have in common.
-    ``sigma`` says how well all this is known, and ``poses`` how the poses of the same recording were refined; None
+    Rings from k on, which did not fire while the others were calibrated, are not corrected. Lasers without hits have
+    the mean correction of the others.
+    ``sigma`` is the uncertainty of all this, and ``poses`` how the poses of the same recording were refined; None
     where that is unknown.
     ``blind`` (m, `BLIND_BINS`), if it is known, is the chance that a beam of a ring towards an azimuth of the sensor
-    comes back empty whatever stands there: the vehicle itself and mounts are in its way.
-    ``gain`` (k,), if it is known, is how bright each laser reports what others report as 1, ``incidence_exponent`` the
-    power of the cosine of incidence by which reported intensities fall.
-    ``range_limit_m``, if it is known, is the farthest that the recording has a return from, where more would have
-    returned from beyond: sensors and writers of datasets cut off at a range.
+    comes back empty whatever it hits beyond: the vehicle itself and mounts are in its way.
+    ``gain`` (k,), if it is known, is the intensity that each laser reports where others report 1,
+    ``incidence_exponent`` the power of the cosine of incidence by which reported intensities fall. ``range_limit_m``,
+    if it is known, is the farthest that the recording has a return from, where more would have returned from beyond:
+    sensors and writers of datasets cut off at a range.
     """
 
     elevation_rad: Array
@@ -198,7 +198,7 @@ class Calibration:
 
     def directions(self, direction: Array, ring: Array) -> Array:
         """Unit directions (n, 3) as the lasers ``ring`` (n,) really fired those reported."""
-        return self._turned(_normalised(direction), ring)[0]
+        return self._turn_up(_normalise(direction), ring)[0]
 
     def ranges(self, measured: Array, ring: Array, direction: Array) -> Array:
         """Ranges (n,) as they really were where the lasers ``ring`` (n,) measured ``measured`` (n,).
@@ -206,14 +206,16 @@ class Calibration:
         ``direction`` (n, 3) is that of the beams in the sensor's frame.
         """
         reach = np.asarray(measured, np.float64)
-        return reach + self._offsets(ring, direction) + _look_up(self.slope, ring) * (reach - OFFSET_RANGE_M)
+        return reach + self._find_offsets(ring, direction) + _look_up(self.slope, ring) * (reach - OFFSET_RANGE_M)
 
     def readings(self, true: Array, ring: Array, direction: Array) -> Array:
         """What the lasers ``ring`` (n,) measure where the ranges are ``true`` (n,): the inverse of `ranges`."""
         slope = _look_up(self.slope, ring)
-        return (np.asarray(true, np.float64) - self._offsets(ring, direction) + slope * OFFSET_RANGE_M) / (1.0 + slope)
+        return (np.asarray(true, np.float64) - self._find_offsets(ring, direction) + slope * OFFSET_RANGE_M) / (
+            1.0 + slope
+        )
 
-    def _offsets(self, ring: Array, direction: Array) -> Array:
+    def _find_offsets(self, ring: Array, direction: Array) -> Array:
         """What to add to ranges (n,) at 20 m."""
         offset = _look_up(self.range_m, ring)
         if self.azimuth_bias_m is None or not len(self.azimuth_bias_m):
@@ -221,25 +223,25 @@ class Calibration:
         columns = [_look_up(amplitude, ring) for amplitude in self.azimuth_bias_m.T]
         return np.asarray(offset + (np.stack(columns, axis=1) * find_azimuth_harmonics(direction)).sum(axis=1))
 
-    def corrected(self, direction: Array, measured: Array, ring: Array) -> Corrected:
+    def corrected(self, direction: Array, measured: Array, ring: Array) -> CorrectedBeams:
         """Beams of ``direction`` (n, 3) and ``measured`` range (n,) as the lasers ``ring`` (n,) really fired them."""
         return self.corrected_rays(find_axes(direction), measured, ring)
 
-    def corrected_rays(self, reported: BeamAxes, measured: Array, ring: Array) -> Corrected:
+    def corrected_rays(self, reported: BeamAxes, measured: Array, ring: Array) -> CorrectedBeams:
         """As `corrected`, of beams whose axes are known already (`find_axes`)."""
-        along, up = self._turned(reported.along, ring, reported.up)
-        return Corrected(self.ranges(measured, ring, reported.along), along, up)
+        along, up = self._turn_up(reported.along, ring, reported.up)
+        return CorrectedBeams(self.ranges(measured, ring, reported.along), along, up)
 
-    def _turned(self, along: Array, ring: Array, up: Array | None = None) -> tuple[Array, Array]:
+    def _turn_up(self, along: Array, ring: Array, up: Array | None = None) -> tuple[Array, Array]:
         """Unit directions (n, 3) as the lasers really fired those reported, ``along`` (n, 3), and upwards across."""
-        up = _upwards(along) if up is None else up
+        up = _find_up(along) if up is None else up
         # Turned upwards by its own angle: one sine a ring, none a beam.
-        cosine, sine = (_look_up(values, ring, beyond) for values, beyond in self._turns)
+        cosine, sine = (_look_up(values, ring, beyond) for values, beyond in self._list_turns)
         turned = cosine[:, None] * along + sine[:, None] * up
         return turned, cosine[:, None] * up - sine[:, None] * along
 
     @cached_property
-    def _turns(self) -> tuple[tuple[Array, float], tuple[Array, float]]:
+    def _list_turns(self) -> tuple[tuple[Array, float], tuple[Array, float]]:
         """Cosines and sines (k,) of the elevations, each with what it is for lasers beyond the last."""
         return (portable.cos(self.elevation_rad), 1.0), (portable.sin(self.elevation_rad), 0.0)
 
@@ -253,12 +255,12 @@ class Calibration:
         )
 
     def find_gain(self, ring: Array) -> Array:
-        """How bright the lasers ``ring`` (n,) report what others report as 1, float32."""
+        """The intensity that the lasers ``ring`` (n,) report where others report 1, float32."""
         gain = np.zeros(0) if self.gain is None else self.gain
         return (1.0 + _look_up(gain - 1.0, ring)).astype(np.float32)
 
     def find_blind(self, sweep: Sweep) -> Array | None:
-        """The chance (b,) that each beam of a sweep comes back empty whatever it meets; None if it is not known."""
+        """The chance (b,) that each beam of a sweep is blocked on the vehicle and comes back empty; None if unknown."""
         if self.blind is None or sweep.n_beams == 0:
             return None
         ring = sweep.beam_ring.astype(np.int64)
@@ -286,7 +288,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
-        """What `to_dict` gave, also by versions that knew no slopes, uncertainties, gains, azimuth bias and limits."""
+        """What `to_dict` gave, also of older versions without slopes, sigma, gains, azimuth bias and limits."""
         blind, sigma, poses = (data.get(name) for name in ("blind_permille", "sigma", "poses"))
         return cls(
             data["elevation_rad"],
@@ -334,16 +336,16 @@ def find_blind_bins(direction: Array) -> Array:
 
 def find_axes(direction: Array) -> BeamAxes:
     """The axes of beams of ``direction`` (n, 3)."""
-    along = _normalised(direction)
-    return BeamAxes(along, _upwards(along))
+    along = _normalise(direction)
+    return BeamAxes(along, _find_up(along))
 
 
-def _normalised(direction: Array) -> Array:
+def _normalise(direction: Array) -> Array:
     along = np.asarray(direction, np.float64)
     return np.asarray(along / np.maximum(np.sqrt((along * along).sum(axis=1)), 1e-12)[:, None])
 
 
-def _upwards(along: Array) -> Array:
+def _find_up(along: Array) -> Array:
     """Unit vectors (n, 3) upwards across unit directions (n, 3); backwards where they point straight up."""
     level = np.hypot(along[:, 0], along[:, 1])
     upright = level < 1e-9

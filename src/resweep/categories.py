@@ -58,7 +58,7 @@ CATEGORIES = {
 }
 
 # Class names as words: KITTI tracklets, Argoverse 1 and 2 (taxonomy of the sensor data set), nuScenes (category
-# table) and PandaSet (cuboid labels). The first row decides that has a set of words which are all in a name.
+# table) and PandaSet (cuboid labels). The first row with a set of words that are all in the name decides.
 _SPELLINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("motorcyclist", ("motorcyclist",)),
     ("cyclist", ("cyclist", "bicyclist", "wheeled rider", "rider")),
@@ -81,7 +81,7 @@ _SPELLINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
-def category_of(name: str) -> Category:
+def find_category(name: str) -> Category:
     """The category of a dataset's class name; an unknown one keeps its name and counts as another object."""
     words = re.sub(r"[^a-z0-9]+", " ", name.lower()).strip()
     if words in CATEGORIES:

@@ -92,7 +92,7 @@ def _refuse(problem: str, event: Any) -> yaml.YAMLError:
 
 
 def read_text(path: str | Path, what: str) -> str:
-    """The text of a file; ``what`` says in the error what it should have been."""
+    """The text of a file; ``what`` names in the error what it should have been."""
     try:
         return (path if isinstance(path, Path) else Path(path)).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:  # no text, or a name that no file can have
@@ -130,14 +130,14 @@ def validate(data: Any, model: type[Model], where: str) -> Model:
         raise SettingsError("", f"a key of the wrong kind ({error}); give names of fields", where) from None
 
 
-def spec_from_yaml(text: str, model: type[Model], where: str) -> Model:
+def parse_spec(text: str, model: type[Model], where: str) -> Model:
     """The model in a YAML text."""
     return validate(parse_yaml(text, where, f"the fields of a {model.__name__} (name: value)"), model, where)
 
 
 def read_spec(path: str | Path, model: type[Model]) -> Model:
     """The model in a YAML file."""
-    return spec_from_yaml(read_text(path, "a YAML file"), model, str(path))
+    return parse_spec(read_text(path, "a YAML file"), model, str(path))
 
 
 def explain(error: ValidationError, model: type[BaseModel], where: str = "") -> SettingsError:
@@ -145,12 +145,12 @@ def explain(error: ValidationError, model: type[BaseModel], where: str = "") -> 
     found: list[tuple[str, str]] = []
     # An unknown key often leaves a required one missing too: the unknown one is the cause.
     for item in sorted(error.errors(), key=lambda item: item["type"] != "extra_forbidden"):
-        field = field_name(item["loc"])
+        field = format_field_name(item["loc"])
         cause = item.get("ctx", {}).get("error")
         if isinstance(cause, SettingsError):
             found += [(".".join(part for part in (field, inner) if part), text) for inner, text in cause.problems]
         else:
-            found.append((field, _problem(dict(item), model)))
+            found.append((field, _describe_problem(dict(item), model)))
     (first, problem), *others = _merge_elements(dict.fromkeys(found))
     return SettingsError(first, problem, where, others)
 
@@ -169,7 +169,7 @@ def _merge_elements(problems: Iterable[tuple[str, str]]) -> list[tuple[str, str]
     return merged
 
 
-def field_name(location: tuple[int | str, ...]) -> str:
+def format_field_name(location: tuple[int | str, ...]) -> str:
     """A dotted name such as ``channels.elevation_deg[3]`` from pydantic's location."""
     name = ""
     for part in location:
@@ -184,10 +184,10 @@ def field_name(location: tuple[int | str, ...]) -> str:
 PATTERN_KINDS = ("spinning", "two-block", "rosette", "raster")
 
 
-def _problem(item: dict[str, Any], model: type[BaseModel]) -> str:
+def _describe_problem(item: dict[str, Any], model: type[BaseModel]) -> str:
     kind, value = item["type"], item.get("input")
     if kind == "extra_forbidden":
-        return f"unknown key; {nearest_names(str(item['loc'][-1]), known_keys(model, item['loc'][:-1]))}"
+        return f"unknown key; {nearest_names(str(item['loc'][-1]), list_known_keys(model, item['loc'][:-1]))}"
     if kind == "missing":
         expected = describe_field(model, item["loc"])
         return f"missing; give {expected}" if expected else "missing; this field is required"
@@ -206,7 +206,7 @@ def _problem(item: dict[str, Any], model: type[BaseModel]) -> str:
 
 def describe_field(model: type[BaseModel], location: tuple[int | str, ...]) -> str:
     """What the field at ``location`` below ``model`` is, as its description says; empty where it has none."""
-    for holder in _models_at(model, location[:-1]):
+    for holder in _find_models_at(model, location[:-1]):
         text = read_field_docs(holder).get(str(location[-1]), "").rstrip(".")
         if text:
             return text[0].lower() + text[1:]
@@ -224,7 +224,7 @@ def read_field_docs(model: type[BaseModel]) -> dict[str, str]:
     for base in reversed(model.__mro__):
         if not (issubclass(base, BaseModel) and base.__module__.startswith("resweep.")):
             continue
-        body = _class_bodies(base.__module__).get(base.__qualname__, [])
+        body = _read_class_bodies(base.__module__).get(base.__qualname__, [])
         for field, below in pairwise(body):
             if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
                 text = below.value.value if isinstance(below.value, ast.Constant) else None
@@ -234,7 +234,7 @@ def read_field_docs(model: type[BaseModel]) -> dict[str, str]:
 
 
 @cache
-def _class_bodies(module: str) -> dict[str, list[ast.stmt]]:
+def _read_class_bodies(module: str) -> dict[str, list[ast.stmt]]:
     """The statements of each class of a module, by its name; none where there is no source."""
     file = sys.modules[module].__file__
     try:
@@ -244,31 +244,31 @@ def _class_bodies(module: str) -> dict[str, list[ast.stmt]]:
     return {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
-def known_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+def list_known_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
     """The keys allowed at ``location`` below ``model``, walking through unions and lists."""
-    return sorted({key for item in _models_at(model, location) for key in item.model_fields})
+    return sorted({key for item in _find_models_at(model, location) for key in item.model_fields})
 
 
-def _models_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[type[BaseModel]]:
+def _find_models_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[type[BaseModel]]:
     models = [model]
     for part in location:
         if isinstance(part, int) or part in PATTERN_KINDS:
-            tagged = [item for item in models if _tag(item) == part]
+            tagged = [item for item in models if _read_tag(item) == part]
             models = tagged or models
             continue
         fields = [item.model_fields[part].annotation for item in models if part in item.model_fields]
-        models = [inner for annotation in fields for inner in _models(annotation)]
+        models = [inner for annotation in fields for inner in _list_models(annotation)]
     return models
 
 
-def _tag(model: type[BaseModel]) -> str | None:
+def _read_tag(model: type[BaseModel]) -> str | None:
     kind = model.model_fields.get("kind")
     return None if kind is None else str(get_args(kind.annotation)[0])
 
 
-def _models(annotation: Any) -> list[type[BaseModel]]:
+def _list_models(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     if get_origin(annotation) in (Union, types.UnionType, tuple) or hasattr(annotation, "__metadata__"):
-        return [inner for part in get_args(annotation) for inner in _models(part)]
+        return [inner for part in get_args(annotation) for inner in _list_models(part)]
     return []

@@ -21,7 +21,7 @@ _WHEEL = {
     "win32": (("../embreex.libs", "embree4*.dll"), (".", "embree4*.dll")),
 }
 
-OTHER_BYTES = (
+PORTABILITY_NOTE = (
     "this processor is no x86-64 with AVX2 and FMA: the same seed gives the same bytes here each time, "
     "but may give other ones on other machines"
 )
@@ -65,5 +65,5 @@ def open_embree() -> Path:
             f"Embree: {error}; install it with 'pip install embreex', or set {VARIABLE} to a libembree4 of version 4.4"
         ) from error
     if not _core.has_avx2():
-        warnings.warn(OTHER_BYTES, stacklevel=2)
+        warnings.warn(PORTABILITY_NOTE, stacklevel=2)
     return path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from resweep.errors import InputError, ResweepError
-from resweep.labels import LabelSet, broader_categories, load_labels
+from resweep.labels import LabelSet, list_broader_categories, load_labels
 from resweep.pose import Array
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def map_labels(source: LabelSet | str | Path, target: LabelSet | str | Path) -> 
                 lost.append(label)
             continue
         ids[label] = found
-        exact = target.category(found) == broader_categories(category)[0]
+        exact = target.category(found) == list_broader_categories(category)[0]
         if not exact or target.classes[found].moving != item.moving:
             broader.append(label)
     return LabelMapping(source, target, ids, tuple(broader), tuple(lost))

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from resweep.config import Spec, read_spec, spec_from_yaml
+from resweep.config import Spec, parse_spec, read_spec
 from resweep.errors import ResweepError, SettingsError, nearest_names
 from resweep.pose import Array
 
@@ -150,7 +150,7 @@ class LabelSet(Spec):
 
         Of several classes that of things in motion is taken if ``moving``, the first in the file otherwise.
         """
-        for name in broader_categories(category):
+        for name in list_broader_categories(category):
             if found := self._by_category.get(name):
                 return next((label for label in found if self.classes[label].moving == moving), found[0])
         return None
@@ -236,7 +236,7 @@ UNKNOWN_LABELS = LabelSet(name="unknown", title="labels of unknown meaning")
 NO_LABELS = LabelSet(name="none", title="no labels")
 
 
-def broader_categories(category: str) -> tuple[str, ...]:
+def list_broader_categories(category: str) -> tuple[str, ...]:
     """A category and the ever broader ones that hold it: van, car, vehicle."""
     chain = [_ALIASES.get(category, category)]
     while chain[-1] in _BROADER:
@@ -246,19 +246,19 @@ def broader_categories(category: str) -> tuple[str, ...]:
 
 def label_set_names() -> list[str]:
     """The names of the vocabularies that come with Resweep."""
-    return [*_file_names(), "none", "unknown"]
+    return [*_list_files(), "none", "unknown"]
 
 
 @cache
-def _file_names() -> tuple[str, ...]:
+def _list_files() -> tuple[str, ...]:
     files = resources.files("resweep").joinpath("label_sets").iterdir()
     return tuple(sorted(item.name.removesuffix(".yaml") for item in files if item.name.endswith(".yaml")))
 
 
 @cache
-def _known_set(name: str) -> LabelSet:
+def _load_known_set(name: str) -> LabelSet:
     file = resources.files("resweep").joinpath("label_sets").joinpath(f"{name}.yaml")
-    return spec_from_yaml(file.read_text(encoding="utf-8"), LabelSet, f"{name}.yaml")
+    return parse_spec(file.read_text(encoding="utf-8"), LabelSet, f"{name}.yaml")
 
 
 def load_labels(name: str | Path | LabelSet) -> LabelSet:
@@ -271,8 +271,8 @@ def load_labels(name: str | Path | LabelSet) -> LabelSet:
     for known in (UNKNOWN_LABELS, NO_LABELS):
         if name == known.name:
             return known
-    if str(name) in _file_names():
-        return _known_set(str(name))
+    if str(name) in _list_files():
+        return _load_known_set(str(name))
     path = Path(name)
     if path.suffix in (".yaml", ".yml"):
         return read_spec(path, LabelSet)

@@ -12,8 +12,8 @@ from resweep.sweep import Sweep
 class MapFilter(Spec):
     """The returns that no map of a place holds: those of the vehicle, nearer than ``near_m``, and those of ``labels``.
 
-    ``labels`` are the ids of what moves, of outliers and of what else the map was told to leave out. A sweep without
-    labels is all zeros, which say nothing: id 0 then leaves out nothing.
+    ``labels`` are the ids of what moves, of outliers and of what else the settings leave out of the map. In a sweep
+    without labels all are 0, which leaves out nothing.
     """
 
     near_m: NotNegative = 0.0

@@ -11,7 +11,7 @@ from resweep.files.untrusted import total_memory
 
 GB = 10**9
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": GB, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
-_MIN_SPARE = 32 * 10**6  # below it what is divided has no use
+_MIN_SPARE = 32 * 10**6  # below it dividing the work is of no use
 _MIN_BYTES = 256 * 10**6  # an interpreter with the libraries takes about this much
 
 
@@ -40,7 +40,7 @@ def format_memory(size: float) -> str:
     return f"{size:.0f} bytes"
 
 
-def resident_memory() -> int:
+def measure_resident_memory() -> int:
     """Bytes of memory that this process holds now; 0 where the system does not say."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
@@ -49,12 +49,12 @@ def resident_memory() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def spare_memory(memory: int, needed: int, what: str) -> int:
+def find_spare_memory(memory: int, needed: int, what: str) -> int:
     """Bytes of ``memory`` that are left for what can be bounded, beside what is held and what ``what`` needs.
 
     Raises if less than `_MIN_SPARE` is left, with the bound that would do.
     """
-    held = resident_memory()
+    held = measure_resident_memory()
     spare = memory - held - needed
     if spare < _MIN_SPARE:
         least = held + needed + _MIN_SPARE

@@ -19,7 +19,7 @@ from resweep import portable
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, Trajectory, rotation_of
 from resweep.sweep import Sweep
-from resweep.voxels import voxel_means
+from resweep.voxels import average_voxels
 
 POSE = 6  # unknowns of a pose: a turn vector, radians, and a shift, metres
 RATES = 6  # unknowns of the motion within a sweep: the same a second
@@ -70,7 +70,7 @@ def find_planes(points: Array, voxel_m: float, radius_m: float) -> Planes:
 
     The neighbourhood of a mean is what lies within ``radius_m`` of it.
     """
-    thin = voxel_means(points, voxel_m)
+    thin = average_voxels(points, voxel_m)
     if len(thin) < _MIN_COUNT:
         none = np.zeros((0, 3))
         return Planes(none, none, Neighbours(none))

@@ -73,7 +73,7 @@ class Sweep:
     ``return_index`` 0 for the first reported on its beam, ``label`` and ``instance`` (0: none).
 
     ``pose`` is ``T_world_sensor`` at ``timestamp``; ``trajectory`` holds ``T_world_sensor`` through
-    the sweep, or is None where the sensor stood still or the points are already motion-compensated.
+    the sweep, or is None where the sensor was stationary or the points are already motion-compensated.
     ``extra`` holds further return columns by name, ``beam_extra`` further beam columns, ``boxes`` the annotated objects
     where there are any.
     """
@@ -146,7 +146,7 @@ class Sweep:
             rings = np.unique(self.beam_ring).size
             lines.append(f"at {self.timestamp:.6f} s, beams from {first:.6f} to {last:.6f} s, {rings} rings")
         x, y, z = self.pose[:3, 3]
-        motion = "moving" if self.trajectory is not None else "standing or motion undone"
+        motion = "moving" if self.trajectory is not None else "stationary or motion undone"
         lines.append(f"sensor frame at {x:.2f} {y:.2f} {z:.2f} m in the world, {motion}")
         if len(self):
             named = f"{np.unique(self.label).size} ids (log.labels.count(sweep.label) names them)"

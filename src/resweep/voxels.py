@@ -21,22 +21,22 @@ def number_voxels(points: Array, size_m: float, kind: Array | None = None) -> Ar
 
     Voxels that hold points are numbered from 0 without gaps. Points of another ``kind`` (n,) never share one.
     """
-    return number_keys(cell_keys(find_cells(points, size_m), kind))
+    return number_keys(make_cell_keys(find_cells(points, size_m), kind))
 
 
-def first_in_voxels(points: Array, size_m: float) -> Array:
+def find_first_in_voxels(points: Array, size_m: float) -> Array:
     """Rows (m,) of the first point in each voxel of side ``size_m``, in the order of the points."""
     if len(points) == 0:
         return np.zeros(0, np.int64)
-    key = cell_keys(find_cells(points - points.min(axis=0), size_m))
+    key = make_cell_keys(find_cells(points - points.min(axis=0), size_m))
     return np.sort(np.unique(key, return_index=True)[1])
 
 
-def voxel_means(points: Array, size_m: float) -> Array:
+def average_voxels(points: Array, size_m: float) -> Array:
     """The mean (m, 3) float64 of the points in each voxel of side ``size_m``, in the order of the voxels."""
     if len(points) == 0:
         return np.zeros((0, 3))
-    key = cell_keys(find_cells(points - points.min(axis=0), size_m))
+    key = make_cell_keys(find_cells(points - points.min(axis=0), size_m))
     _, voxel, count = np.unique(key, return_inverse=True, return_counts=True)
     sums = [np.bincount(voxel, points[:, axis], len(count)) for axis in range(3)]
     return np.stack(sums, axis=1) / count[:, None]
@@ -47,7 +47,7 @@ def find_cells(points: Array, size_m: float) -> Array:
     return np.floor(points.astype(np.float64) / size_m).astype(np.int64)
 
 
-def cell_keys(cell: Array, kind: Array | None = None) -> Array:
+def make_cell_keys(cell: Array, kind: Array | None = None) -> Array:
     """One int64 (n,) for each cell (n, 3): the same for cells of one place and ``kind`` (n,), in their order."""
     if len(cell) == 0:
         return np.zeros(0, np.int64)
@@ -66,7 +66,7 @@ def number_keys(key: Array) -> Array:
     return np.unique(key, return_inverse=True)[1].astype(np.int64).reshape(-1)
 
 
-def touching_cells(cell: Array, kind: Array | None = None) -> Array:
+def find_touching_cells(cell: Array, kind: Array | None = None) -> Array:
     """Pairs (e, 2) of rows of different cells (n, 3) that touch, corners included, and are of one ``kind`` (n,)."""
     steps = np.array([step for step in np.ndindex(3, 3, 3) if step > (1, 1, 1)]) - 1
     if len(cell) == 0:

@@ -77,7 +77,7 @@ class Threads:
             progress.start(what, len(items))
             try:
                 while True:
-                    room = _AHEAD * self._count - len(running)
+                    room = _TASKS_AHEAD * self._count - len(running)
                     running += [pool.submit(function, item) for item in islice(todo, room)]
                     if not running:
                         return
@@ -97,8 +97,8 @@ def count_cores() -> int:
 def run_threads(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
     """``function(item)`` of every item, in their order, on as many threads as native code may use.
 
-    For array work that lets go of Python's lock. The items, not the threads, say what is computed together: the number
-    of threads changes no byte.
+    For array work that lets go of Python's lock. The items, not the threads, decide what is computed together: the
+    number of threads changes no byte.
     """
     threads = min(_core.thread_count(0), len(items))
     if threads < 2:
@@ -118,13 +118,13 @@ def map_batches(
     if is_here(workers):
         yield from workers.map(function, items, what, show=show)
         return
-    first = items[: _TIMED * workers.count]
+    first = items[: _TIMED_ITEMS * workers.count]
     rest = items[len(first) :]
     batch = partial(_run_batch, function)
     fastest = math.inf
     with open_progress(show) as progress:
         progress.start(what, len(items))
-        for part in (_split(first, _TIMED), None):
+        for part in (_split(first, _TIMED_ITEMS), None):
             if part is None:
                 part = _split(rest, choose_batch(len(rest), fastest, workers.count))
             for results, seconds in workers.map(batch, part, what, show=False):
@@ -140,15 +140,15 @@ def is_here(workers: Workers) -> bool:
 
 
 MIN_TASK_S, MAX_TASK_S = 0.1, 0.5
-_TIMED = 2  # items of a timed task: the first may have to open its log, the second shows what one takes
-_AHEAD = 3  # tasks for each thread that run, or whose results wait for those before them
-_EACH = 4  # tasks that each worker should get, so that all end at about the same time
+_TIMED_ITEMS = 2  # of a timed task: the first may have to open its log, the second shows what one takes
+_TASKS_AHEAD = 3  # for each thread: those that run, or whose results wait for those before them
+_TASKS_PER_WORKER = 4  # that each should get, so that all end at about the same time
 
 
 def choose_batch(count: int, seconds: float, workers: int) -> int:
     """How many of ``count`` items make a task, if each takes ``seconds``."""
     shortest, longest = (max(1, math.ceil(limit / max(seconds, 1e-6))) for limit in (MIN_TASK_S, MAX_TASK_S))
-    return min(max(count // (_EACH * workers), shortest), longest)
+    return min(max(count // (_TASKS_PER_WORKER * workers), shortest), longest)
 
 
 def _split(items: Sequence[T], size: int) -> list[Sequence[T]]:

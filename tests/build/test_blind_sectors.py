@@ -19,7 +19,7 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Array, from_xyz_rpy
 from resweep.simulate import Retracer
-from resweep.simulate.recorded_sensor import one_ray_sensor
+from resweep.simulate.recorded_sensor import make_one_ray_sensor
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import Splats
 
@@ -44,7 +44,7 @@ def in_sector(sweep: Sweep) -> Array:
 
 def scan(range_max_m: float) -> Log:
     """A drive through the courtyard by a sensor that returns from up to a range."""
-    sensor = one_ray_sensor(0.0, range_max_m).with_(
+    sensor = make_one_ray_sensor(0.0, range_max_m).with_(
         **{"pattern.azimuth_resolution_deg": 2.0, "pattern.channels.elevation_deg": np.linspace(-15, 15, 16).tolist()}
     )
     return rs.Simulator(courtyard(), sensor).run(np.stack([from_xyz_rpy(0.2 * at, 0.0, 1.8) for at in range(4)]))

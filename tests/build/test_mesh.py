@@ -19,7 +19,7 @@ from resweep.build.splats.splats import face_sensor
 from resweep.errors import ResweepError
 from resweep.neighbours import Neighbours
 from resweep.simulate.surface_alignment import align
-from resweep.worlds.layers.triangles import unit_normals
+from resweep.worlds.layers.triangles import compute_unit_normals
 from tests.places import POLE, ROAD, at, cloud_of, log_of, plane
 from tests.reference import map_kernels as reference
 
@@ -60,7 +60,7 @@ def test_a_noisy_sphere_is_found_whole_and_of_its_size(method):
     else:
         assert (edges(faces) == 2).all()
         assert len(vertices) - len(edges(faces)) + len(faces) == 2  # of a sphere (Euler)
-    assert ((unit_normals(centred[faces]) * centred[faces].mean(axis=1)).sum(axis=1) > 0).all()
+    assert ((compute_unit_normals(centred[faces]) * centred[faces].mean(axis=1)).sum(axis=1) > 0).all()
 
 
 @EVERY

@@ -15,7 +15,7 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.map.beams import Beams
 from resweep.pose import from_xyz_rpy
-from resweep.simulate.recorded_sensor import one_ray_sensor
+from resweep.simulate.recorded_sensor import make_one_ray_sensor
 from resweep.worlds import Splats, Volumes
 from tests.places import LABELS, POLE, VEGETATION, WALL_M, beams_to, wall, work
 
@@ -177,7 +177,7 @@ def hedge() -> Log:
     behind = wall(9.0, 0.2)
     place = rs.World([truth, change_splats(behind, centre=behind.centre * [1, 4, 1] + [0, 0, 1])], labels=LABELS)
     elevations = {"pattern.channels.elevation_deg": np.linspace(-12, 6, 24).tolist()}
-    sensor = one_ray_sensor(0.0, 60.0).with_(**elevations, **{"pattern.azimuth_resolution_deg": 0.5})
+    sensor = make_one_ray_sensor(0.0, 60.0).with_(**elevations, **{"pattern.azimuth_resolution_deg": 0.5})
     poses = np.stack([from_xyz_rpy(0.0, 0.1 * at, 1.5) for at in range(6)])
     return Log.from_sweeps(list(rs.Simulator(place, sensor).run(poses)), "hedge", labels=LABELS, sensor=sensor)
 

@@ -10,7 +10,7 @@ from resweep.build.settings.refine import REFINEMENTS
 from resweep.map.beams import Beams
 from resweep.pose import Array
 from resweep.worlds import Volumes
-from resweep.worlds.layers.volumes import symmetric
+from resweep.worlds.layers.volumes import unpack_symmetric
 from tests.places import WALL_M, beams_to, wall, work
 
 SIGMA_M, CLUTTER = 0.03, 0.02
@@ -35,7 +35,7 @@ def beams_into_the_bush(count: int = 3000, seed: int = 0) -> Beams:
 
 def expected_moments(volume: Volumes, beams: Beams) -> tuple[float, Array]:
     """The sums of one volume by the formulas: A's eqs. 1 to 3, and each beam's share by Bayes."""
-    precision = np.linalg.inv(symmetric(volume.covariance)[0])
+    precision = np.linalg.inv(unpack_symmetric(volume.covariance)[0])
     total, moments = 0.0, np.zeros(9)
     for direction, measured in zip(beams.direction.astype(float), beams.length.astype(float), strict=True):
         away = volume.mean[0].astype(float)

@@ -17,7 +17,7 @@ from resweep.build.stationary.stationary_learning import count_primitives, learn
 from resweep.labels import NO_LABELS
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenes import box, wall
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.worlds import Splats, Volumes
 from tests.places import STEP_DEG, standing_sensor
 
@@ -137,7 +137,7 @@ def test_rounds_of_shapes_make_other_shots_likelier() -> None:
     for rounds in (3, 10):
         volumes = learn(cells, beams, directions, rounds=rounds)
         random = np.random.default_rng(1)
-        scene, sizes = native_scene(rs.World([volumes])), count_primitives([volumes])
+        scene, sizes = make_native_scene(rs.World([volumes])), count_primitives([volumes])
         drawn = [predict_likelihood(scene, sizes, others, directions.draw(others.direction, random)) for _ in range(8)]
         found.append(np.log(np.exp(np.stack(drawn)).mean(axis=0)).mean())
     assert found[1] > found[0] + 0.01, found

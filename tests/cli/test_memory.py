@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from resweep.io import open_log
-from resweep.memory import spare_memory
+from resweep.memory import find_spare_memory
 from resweep.worlds import Splats, World
 from resweep.worlds.store.memory_sizes import count_bytes, estimate_memory
 
@@ -47,7 +47,7 @@ def test_a_world_beyond_the_bound_is_told_in_one_line(
     big: Path, resweep: Any, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     Path("plan.yaml").write_text(PLAN)
-    monkeypatch.setattr("resweep.memory.resident_memory", lambda: 275_000_000)
+    monkeypatch.setattr("resweep.memory.measure_resident_memory", lambda: 275_000_000)
     ended = resweep(*words, "--memory", "300MB", "-q")
     assert ended.status != 0
     assert ended.err.count("\n") == 1
@@ -78,8 +78,8 @@ def test_the_bound_changes_no_byte_and_no_resumed_work(resweep: Any, big: Path) 
 
 
 def test_what_is_left_is_told_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resweep.memory.resident_memory", lambda: 200_000_000)
-    assert spare_memory(1_000_000_000, 300_000_000, "it") == 500_000_000
+    monkeypatch.setattr("resweep.memory.measure_resident_memory", lambda: 200_000_000)
+    assert find_spare_memory(1_000_000_000, 300_000_000, "it") == 500_000_000
 
 
 @pytest.mark.slow

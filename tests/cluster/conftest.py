@@ -57,11 +57,11 @@ class Cluster:
         import dask
         from distributed import LocalCluster
 
-        from resweep.cluster.start import CONFIG, _hidden_script, _quiet_logs, tolerate_worker_loss
+        from resweep.cluster.start import CONFIG, _hide_script, _silence_logs, tolerate_worker_loss
 
         # A worker that was killed is started again, however long that takes: dask gives it up after 15 s.
         self._patient = dask.config.set({"distributed.deploy.lost-worker-timeout": f"{PATIENCE_S:.0f}s"})
-        self._hidden, self._quiet = _hidden_script(), _quiet_logs()
+        self._hidden, self._quiet = _hide_script(), _silence_logs()
         self._hidden.__enter__()
         self._quiet.__enter__()
         with dask.config.set(CONFIG):

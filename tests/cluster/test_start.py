@@ -194,7 +194,7 @@ def test_results_errors_and_warnings_arrive(cluster: Cluster, tmp_path: Path) ->
 @pytest.mark.slow
 def test_a_task_that_kills_every_worker_is_given_up(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster.scale(2)
-    monkeypatch.setattr("resweep.cluster.workers._ATTEMPTS", 1)
+    monkeypatch.setattr("resweep.cluster.workers._MAX_ATTEMPTS", 1)
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 1)
     with (
         open_workers(cluster.address) as workers,

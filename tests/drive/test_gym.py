@@ -9,7 +9,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from resweep.drive import Loop, LoopConfig, Rig, Scan
-from resweep.drive.gym import DriveEnv, make_vector, nearest_by_sector, select_by_height
+from resweep.drive.gym import DriveEnv, find_nearest_by_sector, make_vector, select_by_height
 from resweep.errors import ResweepError
 from resweep.pose import from_xyz_rpy, inverse, transform
 from tests.drive.gym_places import make_env
@@ -69,7 +69,7 @@ def test_ranges_are_those_of_the_nearest_above_the_ground() -> None:
     mount = from_xyz_rpy(1.0, 0.0, 2.0, yaw=0.5, roll=0.2)
     seen = transform(inverse(mount), points).astype(np.float32)
     scan = Scan(seen, np.zeros(4), np.zeros(4), np.zeros(4, int), 0.0, 0.1, mount)
-    found = nearest_by_sector(select_by_height(scan, 0.3, 2.5), 4, 50.0)
+    found = find_nearest_by_sector(select_by_height(scan, 0.3, 2.5), 4, 50.0)
     np.testing.assert_allclose(found, [50.0, np.hypot(0.1, 4.0), np.hypot(10.0, 0.1), 50.0], rtol=1e-6)
 
 

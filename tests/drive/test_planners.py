@@ -17,8 +17,8 @@ from resweep.drive.lane import Lane
 from resweep.drive.planners import Avoider, Navigator, NavigatorConfig
 from resweep.drive.planners.astar import find_path, inflate
 from resweep.drive.planners.avoider import AvoiderConfig
-from resweep.drive.planners.costmap import CostMap, CostMapConfig, point_costs
-from resweep.drive.planners.detect import DetectConfig, Obstacle, find_obstacles, find_standing
+from resweep.drive.planners.costmap import CostMap, CostMapConfig, compute_point_costs
+from resweep.drive.planners.detect import DetectConfig, Obstacle, find_above_ground, find_obstacles
 from resweep.drive.planners.follow import find_ahead, pursue
 from resweep.drive.planners.track import TrackConfig, Tracker
 from resweep.errors import ResweepError
@@ -32,7 +32,9 @@ SENSOR = load_sensor("velodyne-vlp-16").with_(**{"beam.rays": "single"})
 
 def test_costs_grow_with_the_height_up_to_a_hundred() -> None:
     """B, eq. 8 with a min in place of the printed max."""
-    np.testing.assert_allclose(point_costs(np.array([-0.1, 0.0, 0.6, 1.5, 9.0]), 1.5), [0.0, 0.0, 40.0, 100.0, 100.0])
+    np.testing.assert_allclose(
+        compute_point_costs(np.array([-0.1, 0.0, 0.6, 1.5, 9.0]), 1.5), [0.0, 0.0, 40.0, 100.0, 100.0]
+    )
 
 
 def test_the_map_keeps_the_largest_cost_of_a_cell() -> None:
@@ -119,7 +121,7 @@ def test_the_ground_goes_and_obstacles_stay() -> None:
     ground[:, 2] += 0.05 * ground[:, 0]  # a slope of 5 %
     car = np.column_stack([rng.uniform(18, 22, 300), rng.uniform(-1, 1, 300), rng.uniform(0.5, 1.5, 300) + 1.0])
     points = np.concatenate([ground, car])
-    left = points[find_standing(points, (0.0, 0.0), DetectConfig())]
+    left = points[find_above_ground(points, (0.0, 0.0), DetectConfig())]
     assert len(left) >= 290
     assert (np.abs(left[:, 1]) <= 1.0).mean() > 0.95
     (only,) = find_obstacles(car[:, 0], car[:, 1], DetectConfig())

@@ -14,7 +14,7 @@ from resweep.cli import main
 from resweep.drive import Rig
 from resweep.drive.safety import Campaign, list_cases, run_campaign
 from resweep.drive.safety import campaign as campaigns
-from resweep.drive.safety.cases import grid, make_hidden_car
+from resweep.drive.safety.cases import make_hidden_car, spread_cases
 from resweep.drive.safety.judge import describe_run, is_avoidable
 from resweep.drive.safety.success_map import draw_success
 from resweep.errors import ResweepError
@@ -37,7 +37,7 @@ def test_110_variants_are_11_speeds_times_10_times() -> None:
     assert len({case.parameters["street"] for case in cases}) == 5
     assert len({json.dumps(case.scenario) for case in cases}) == 110
     assert cases[7] == list_cases("hidden-car", 110)[7]
-    assert len(grid(7)) == 7
+    assert len(spread_cases(7)) == 7
 
 
 def test_a_campaign_goes_on_and_fails_where_nobody_brakes(bare: None, tmp_path: Path, monkeypatch: Any) -> None:

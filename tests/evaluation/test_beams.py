@@ -11,11 +11,11 @@ import pytest
 from resweep import Sweep
 from resweep.evaluation.compare.beam_comparison import (
     Match,
-    beam_spacing,
-    comparable_beams,
+    estimate_beam_spacing,
+    find_relative_pose,
+    make_comparable,
+    make_range_images,
     match_beams,
-    range_images,
-    relative_pose,
 )
 from resweep.pose import Array, from_xyz_rpy
 
@@ -25,7 +25,7 @@ BEAMS = ROWS * COLUMNS
 
 
 def matched(sim: Sweep, real: Sweep, tolerance_rad: float | None = None) -> Match:
-    return match_beams(sim, real, comparable_beams(sim, real, relative_pose(sim, real)), tolerance_rad)
+    return match_beams(sim, real, make_comparable(sim, real, find_relative_pose(sim, real)), tolerance_rad)
 
 
 def reordered(sweep: Sweep, order: Array, keep_rings: bool = True) -> Sweep:
@@ -62,7 +62,7 @@ def test_rings_that_do_not_agree_in_direction_are_not_believed(make_sweep: MakeS
     found = match_beams(
         replace(sim, beam_direction=np.roll(sim.beam_direction, 1, axis=0)),
         real,
-        comparable_beams(replace(sim, beam_direction=np.roll(sim.beam_direction, 1, axis=0)), real, np.eye(4)),
+        make_comparable(replace(sim, beam_direction=np.roll(sim.beam_direction, 1, axis=0)), real, np.eye(4)),
     )
     assert found.how == "nearest direction"
 
@@ -80,7 +80,7 @@ def test_no_beam_is_matched_twice_nor_from_afar(make_sweep: MakeSweep, rng: np.r
 
 def test_beam_spacing_is_the_side_of_one_beams_square(make_sweep: MakeSweep) -> None:
     expected = np.sqrt(np.radians(3.0) * np.radians(4.0))
-    assert beam_spacing(make_sweep(20.0).beam_direction) == pytest.approx(expected, rel=0.25)
+    assert estimate_beam_spacing(make_sweep(20.0).beam_direction) == pytest.approx(expected, rel=0.25)
 
 
 def test_from_another_place_ranges_are_seen_from_the_real_pose(make_sweep: MakeSweep) -> None:
@@ -88,7 +88,7 @@ def test_from_another_place_ranges_are_seen_from_the_real_pose(make_sweep: MakeS
     T_world_sim = from_xyz_rpy(3.0, -1.0, 0.5, yaw=0.3)
     in_sim = (real.points - T_world_sim[:3, 3]) @ T_world_sim[:3, :3]
     sim = Sweep.from_points(in_sim, pose=T_world_sim)
-    seen_sim, seen_real = comparable_beams(sim, real, relative_pose(sim, real))
+    seen_sim, seen_real = make_comparable(sim, real, find_relative_pose(sim, real))
     found = match_beams(sim, real, (seen_sim, seen_real))
     assert len(found.sim) == BEAMS
     np.testing.assert_allclose(seen_sim.range[found.sim], seen_real.range[found.real], atol=1e-4)
@@ -99,8 +99,8 @@ def test_images_have_the_highest_ring_on_top_and_zero_for_nothing(make_sweep: Ma
     ranges[5] = np.nan
     ranges[7] = 500.0
     sweep = make_sweep(ranges)
-    beams = comparable_beams(sweep, sweep, np.eye(4))
-    images = range_images(sweep, sweep, beams, match_beams(sweep, sweep, beams), 100.0)
+    beams = make_comparable(sweep, sweep, np.eye(4))
+    images = make_range_images(sweep, sweep, beams, match_beams(sweep, sweep, beams), 100.0)
     expected = np.minimum(np.nan_to_num(ranges), 100.0).reshape(ROWS, COLUMNS)[::-1]
     np.testing.assert_allclose(images.real, expected, rtol=1e-6)
     np.testing.assert_array_equal(images.sim, images.real)
@@ -113,16 +113,16 @@ def test_rings_that_fire_in_turn_leave_no_stripes(make_sweep: MakeSweep) -> None
     fires = (full.beam_column % 3 != 0) | (full.beam_ring >= 4)
     fires &= (full.beam_column % 3 == 0) | (full.beam_ring < 4)
     sweep = Sweep.from_points(full.points[fires], ring=full.ring[fires], column=full.column[fires])
-    beams = comparable_beams(sweep, sweep, np.eye(4))
-    images = range_images(sweep, sweep, beams, match_beams(sweep, sweep, beams), 100.0)
+    beams = make_comparable(sweep, sweep, np.eye(4))
+    images = make_range_images(sweep, sweep, beams, match_beams(sweep, sweep, beams), 100.0)
     assert images.real.shape == (ROWS, 60)
     assert images.pixels.all()
 
 
 def test_scans_without_rings_are_drawn_by_angle(make_sweep: MakeSweep) -> None:
     sweep = Sweep.from_points(make_sweep(20.0).points)
-    beams = comparable_beams(sweep, sweep, np.eye(4))
-    images = range_images(sweep, sweep, beams, match_beams(sweep, sweep, beams), 100.0)
+    beams = make_comparable(sweep, sweep, np.eye(4))
+    images = make_range_images(sweep, sweep, beams, match_beams(sweep, sweep, beams), 100.0)
     assert images.real.shape == (64, 1024)
     assert images.pixels.sum() == BEAMS
     np.testing.assert_allclose(images.real[images.pixels], 20.0, rtol=1e-6)

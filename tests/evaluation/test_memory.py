@@ -83,7 +83,7 @@ def drive(make_sweep: Callable[..., Sweep], rng: np.random.Generator) -> Callabl
 def test_figures_do_not_depend_on_memory(drive: Callable[[float], Log], monkeypatch: pytest.MonkeyPatch) -> None:
     sim, real = drive(0.1), drive(0.0)
     whole = evaluate(sim, real, accumulate=True)
-    monkeypatch.setattr("resweep.evaluation.pair_totals.spare_memory", lambda *_: 100_000)
+    monkeypatch.setattr("resweep.evaluation.pair_totals.find_spare_memory", lambda *_: 100_000)
     monkeypatch.setattr("resweep.evaluation.metrics.column.MAX_NUMBERS", 100)
     assert evaluate(sim, real, accumulate=True).to_json() == whole.to_json()
 
@@ -101,5 +101,5 @@ def test_a_bound_below_one_pair_is_told_before_the_work(drive: Callable[[float],
 def _evaluate_holding(sim: Log, real: Log, size: int) -> None:
     """Compare in a process that seems to hold ``size`` bytes already."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("resweep.memory.resident_memory", lambda: size)
+        patch.setattr("resweep.memory.measure_resident_memory", lambda: size)
         evaluate(sim, real, memory="256MB")

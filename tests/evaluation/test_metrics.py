@@ -10,7 +10,7 @@ import pytest
 from resweep import ResweepError
 from resweep.evaluation import METRICS, cloud_to_cloud, psnr, ssim
 from resweep.evaluation.metrics.metrics import PSNR_MAX_DB
-from resweep.evaluation.metrics.nearest import Nearest, nearest_distances
+from resweep.evaluation.metrics.nearest import Nearest, find_nearest_distances
 from resweep.pose import Array
 
 
@@ -50,7 +50,7 @@ def test_psnr_of_known_errors() -> None:
 def test_nearest_distances_are_those_of_all_pairs(rng: np.random.Generator) -> None:
     first, second = rng.normal(0, 5, (200, 3)), rng.normal(0, 5, (300, 3))
     every = np.linalg.norm(first[:, None] - second[None], axis=2)
-    np.testing.assert_allclose(nearest_distances(first, second), every.min(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(find_nearest_distances(first, second), every.min(axis=1), rtol=1e-12)
     assert cloud_to_cloud(first, second) == pytest.approx(every.min(axis=1).mean())
 
 
@@ -58,8 +58,8 @@ def test_nearest_distances_are_exact_at_utm_coordinates(rng: np.random.Generator
     utm = np.array([512_345.678, 5_412_345.678, 120.0])
     first, second = rng.normal(0, 5, (200, 3)) + utm, rng.normal(0, 5, (300, 3)) + utm
     every = np.linalg.norm(first[:, None] - second[None], axis=2)
-    np.testing.assert_allclose(nearest_distances(first, second), every.min(axis=1), rtol=1e-9)
-    assert (nearest_distances(first, first) == 0).all()
+    np.testing.assert_allclose(find_nearest_distances(first, second), every.min(axis=1), rtol=1e-9)
+    assert (find_nearest_distances(first, first) == 0).all()
 
 
 def test_nearest_gives_the_row_and_says_where_there_is_none(rng: np.random.Generator) -> None:

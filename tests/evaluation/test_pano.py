@@ -9,7 +9,7 @@ import pytest
 
 from resweep import Log, Sweep
 from resweep.evaluation import evaluate
-from resweep.evaluation.compare.pano import pano_ssim
+from resweep.evaluation.compare.pano import compute_pano_ssim
 from resweep.evaluation.metrics.metrics import PANO_METRICS
 from resweep.pose import Array
 
@@ -93,9 +93,9 @@ def test_ssim_is_that_of_scikit_image(rng: np.random.Generator) -> None:
     metrics = pytest.importorskip("skimage.metrics")
     sim, real = _images(rng)
     judged = metrics.structural_similarity(sim, real, data_range=real.max() - real.min())
-    assert pano_ssim(sim, real, float(real.max() - real.min())) == pytest.approx(judged, abs=1e-12)
+    assert compute_pano_ssim(sim, real, float(real.max() - real.min())) == pytest.approx(judged, abs=1e-12)
     assert 0.1 < judged < 0.99
-    assert pano_ssim(real[:6], real[:6], 70.0) is None  # scikit-image refuses these
+    assert compute_pano_ssim(real[:6], real[:6], 70.0) is None  # scikit-image refuses these
 
 
 def test_figures_of_a_sweep_are_those_of_the_published_code(make_sweep: MakeSweep, rng: np.random.Generator) -> None:

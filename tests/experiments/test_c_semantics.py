@@ -10,7 +10,7 @@ from experiments.c_forest import score_forest, train_forest
 from experiments.c_range_image import read_images, score_images, train_images
 from resweep.learn.semantics.config import NetworkConfig
 from resweep.learn.semantics.iou import mean_iou
-from resweep.learn.semantics.rounds import class_weights
+from resweep.learn.semantics.rounds import weigh_classes
 from resweep.learn.semantics.samples import Vocabulary, read_samples
 from tests.learn.semantics.conftest import make_log
 
@@ -23,7 +23,7 @@ def test_the_rivals_learn_corners_too() -> None:
     classes = len(vocabulary.ids)
     samples, unseen = (read_samples(log, vocabulary, SMALL) for log in (corners, others))
     assert mean_iou(score_forest(train_forest(samples, trees=8), unseen, classes)) > 0.6
-    weight = class_weights(samples, classes, 0.5)
+    weight = weigh_classes(samples, classes, 0.5)
     images = read_images(others[:1], vocabulary)
     assert images[0].truth.shape == images[0].cell.shape == (len(others[0]),)
     network = train_images(read_images(corners[:1], vocabulary), weight, 2, width=4)

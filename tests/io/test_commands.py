@@ -102,7 +102,8 @@ def test_info_of_a_mesh(suffix: str, tmp_path: Path) -> None:
     facts = describe(tmp_path / f"box{suffix}")
     high = 1.0 if suffix == ".glb" else 1.5  # GLB files have y up
     assert (facts["kind"], facts["triangles"], facts["bounds"]["z"]) == ("mesh", 12, [-high, high])
-    assert facts["up"] == ("y in the file" if suffix == ".glb" else "z in the file, assumed: its format does not say")
+    up = "y in the file" if suffix == ".glb" else "z in the file, assumed: its format does not state it"
+    assert facts["up"] == up
 
 
 def test_info_of_a_world(tmp_path: Path) -> None:

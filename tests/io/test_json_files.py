@@ -12,7 +12,7 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.io import open_log
-from resweep.io.datasets.json_files import Value, is_inside, read_json
+from resweep.io.datasets.json_files import JsonValue, is_inside, read_json
 
 KINDS: list[Any] = [None, 5, "x", [], {}, [[]], True, 1e400, [None, None, None], {"x": {}}]
 
@@ -91,7 +91,7 @@ def test_errors_say_where_and_what(tmp_path: Path) -> None:
     with pytest.raises(ResweepError, match=r"\[0\]: expected a list, got dict"):
         row.numbers(count=3)
     with pytest.raises(ResweepError, match="true or false"):
-        Value(1, "file").flag()
+        JsonValue(1, "file").flag()
 
 
 def test_paths_that_lead_outside() -> None:

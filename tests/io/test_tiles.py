@@ -13,7 +13,7 @@ import pytest
 import resweep as rs
 from resweep.errors import ResweepError
 from resweep.io.clouds import tile as tile_module
-from resweep.io.files.las_crs import check_metres, name_crs, read_crs, same_crs
+from resweep.io.files.las_crs import check_metres, is_same_crs, name_crs, read_crs
 from resweep.pose import Array
 
 SIDE = 100.0
@@ -179,7 +179,7 @@ def test_feet_and_degrees_are_refused(tmp_path: Path) -> None:
     feet = struct.pack("<12H", 1, 1, 0, 2, 3072, 0, 1, 2903, 3076, 0, 1, 9003)
     with pytest.raises(ResweepError, match="coordinates in US survey feet"):
         check_metres(read_crs([laspy.VLR("LASF_Projection", 34735, "", feet)]), "a.las")
-    assert same_crs(LAMBERT, vertical)
+    assert is_same_crs(LAMBERT, vertical)
     assert name_crs(LAMBERT) == "RGF93 / Lambert-93 (EPSG:2154)"
 
 

@@ -16,7 +16,7 @@ from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenario import Actor
 from resweep.sensors import Sensor
 from resweep.simulate import Simulator
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.sweep import Sweep
 from resweep.worlds import Instances, Mesh, Splats, Volumes, World
 
@@ -98,13 +98,13 @@ def same(run: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_intersection(world: World) -> None:
-    scene, (origins, directions) = native_scene(world), rays(20_000)
+    scene, (origins, directions) = make_native_scene(world), rays(20_000)
     found = same(lambda threads: scene.intersect(origins, directions, 50.0, threads))
     assert np.isfinite(found["range"]).all()
 
 
 def test_prediction(world: World) -> None:
-    scene, (origins, directions) = native_scene(world), rays(20_000)
+    scene, (origins, directions) = make_native_scene(world), rays(20_000)
     measured = np.full(len(origins), 5.0, np.float32)
     how = {"sigma": 0.03, "clutter": 0.02, "window": 0.1, "slope": 0.003, "range_max": 50.0}
     found = same(lambda threads: scene.predict(origins, directions, measured, **how, threads=threads))

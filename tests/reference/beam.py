@@ -17,7 +17,7 @@ from resweep.scenario import Actor
 from resweep.sensors import Firing, Receiver, Sensor, random_offsets, stencil, tangent_frame
 from resweep.sensors.stencil import ray_directions
 from resweep.simulate.philox import Purpose, normal, uniform, words
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.sweep import BeamStatus
 from resweep.worlds import World
 
@@ -65,7 +65,7 @@ def rebuilt_hits(
     Rays start from the world's origin. Columns (n,): range (infinity: a miss), cosine, reflected, label, instance.
     """
     origins, directions = (np.ascontiguousarray(rows, np.float32) for rows in (origins, directions))
-    found: dict[str, Array] = dict(native_scene(world).intersect(origins, directions, range_max_m))
+    found: dict[str, Array] = dict(make_native_scene(world).intersect(origins, directions, range_max_m))
     for time in np.unique(times):
         rows = np.flatnonzero(times == time)
         for actor in actors:
@@ -74,7 +74,7 @@ def rebuilt_hits(
                 continue
             pose = path.poses[0].copy() if len(path) == 1 else path.at(float(time))
             pose[:3, 3] -= world.origin
-            moved = native_scene(World([layer.moved(pose) for layer in actor.layers]))
+            moved = make_native_scene(World([layer.moved(pose) for layer in actor.layers]))
             hits = moved.intersect(origins[rows], directions[rows], range_max_m)
             hits["instance"][:] = actor.instance or hits["instance"]
             if actor.label is not None:

@@ -10,10 +10,10 @@ import pytest
 import trimesh
 
 import resweep as rs
-from resweep.categories import category_of
+from resweep.categories import find_category
 from resweep.pose import from_xyz_rpy
 from resweep.scenario import Asset, Bank, load_bank
-from resweep.scenario.coverage import estimate_coverage, interpolate_coverage, known_share
+from resweep.scenario.coverage import estimate_coverage, estimate_known_share, interpolate_coverage
 from resweep.scenes import ground_plane
 
 KITTI = rs.load_labels("semantickitti")
@@ -88,9 +88,9 @@ def test_dataset_classes_are_called_alike():
         "cone": ["CONSTRUCTION_CONE", "movable_object.trafficcone", "Cones"],
     }
     for category, spelt in names.items():
-        assert {name: category_of(name).name for name in spelt} == dict.fromkeys(spelt, category)
-    assert category_of("Misc").name == "misc"
-    assert category_of("Misc").label(KITTI) == KITTI.id_of("other object")
+        assert {name: find_category(name).name for name in spelt} == dict.fromkeys(spelt, category)
+    assert find_category("Misc").name == "misc"
+    assert find_category("Misc").label(KITTI) == KITTI.id_of("other object")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_dataset_classes_are_called_alike():
 )
 def test_a_category_has_the_label_of_its_class_in_any_vocabulary(category, vocabulary, name):
     labels = rs.load_labels(vocabulary)
-    assert category_of(category).label(labels) == labels.id_of(name)
+    assert find_category(category).label(labels) == labels.id_of(name)
 
 
 def test_an_asset_bears_the_label_of_the_world_it_is_placed_in():
@@ -159,9 +159,9 @@ def test_coverage_knows_which_side_was_seen():
     assert 0.5 * left[3] < interpolate_coverage(left, np.radians(75)) < left[3]
     whole = Asset.from_mesh(box_mesh(), category="car").coverage
     assert min(whole) > 0.95
-    assert known_share(whole) == pytest.approx(1.0, abs=0.02)
-    assert known_share(left) == pytest.approx(0.5, abs=0.02)
-    assert np.isnan(known_share([0.0] * 12))
+    assert estimate_known_share(whole) == pytest.approx(1.0, abs=0.02)
+    assert estimate_known_share(left) == pytest.approx(0.5, abs=0.02)
+    assert np.isnan(estimate_known_share([0.0] * 12))
 
 
 def test_the_best_fit_is_the_nearest_box_and_the_best_covered_side():

@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 
 from resweep.errors import ResweepError
 from resweep.scenes import Label, ShrubConfig, TreeConfig, detailed_tree, shrub, tree
-from resweep.scenes.trees import grow, wood_triangles
+from resweep.scenes.trees import count_wood_triangles, grow
 
 SMALL = TreeConfig(height_m=6.0, crown_radius_m=1.8, trunk_diameter_m=0.2, branches=(12, 5), leaves=3000)
 
@@ -24,7 +24,7 @@ def centroids(mesh, label):
 def test_a_tree_has_a_trunk_and_leaves_of_the_size_asked_for(areas):
     model = tree(0, SMALL)
     assert (model.label == int(Label.VEGETATION)).sum() == 3000 * 2 * SMALL.leaf_segments
-    assert (model.label == int(Label.TRUNK)).sum() == wood_triangles(SMALL)
+    assert (model.label == int(Label.TRUNK)).sum() == count_wood_triangles(SMALL)
     low, high = model.bounds
     assert low[2] == pytest.approx(0, abs=1e-3)
     assert high[2] == pytest.approx(6.0, abs=0.3)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from resweep.segmentation.features import FEATURES, height_above_ground, rank, thin_sweep
+from resweep.segmentation.features import FEATURES, find_height_above_ground, rank, thin_sweep
 from resweep.sweep import Sweep
 
 RNG = np.random.default_rng(2)
@@ -42,7 +42,7 @@ def test_heights_are_above_the_ground_of_a_slope() -> None:
     xy = RNG.uniform(-20, 20, (40_000, 2))
     slope = np.column_stack([xy, 0.1 * xy[:, 0] - 1.7])
     box = np.column_stack([RNG.uniform(4, 6, (500, 2)), RNG.uniform(1.0, 1.2, 500)])
-    heights = height_above_ground(np.concatenate([slope, box]))
+    heights = find_height_above_ground(np.concatenate([slope, box]))
     assert np.abs(heights[:40_000]).max() < 0.6  # a quantile over 5 m of a slope of 10 %
     expected = box[:, 2] - (0.1 * box[:, 0] - 1.7)
     assert np.abs(heights[40_000:] - expected).max() < 0.6

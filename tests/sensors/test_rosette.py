@@ -9,7 +9,7 @@ import pytest
 
 from resweep.pose import Array
 from resweep.sensors import Prism, fire, load_sensor
-from resweep.sensors.pattern_plot import angles_deg, coverage
+from resweep.sensors.pattern_plot import angles_deg, compute_coverage
 
 NAMES = ["livox-avia", "livox-mid-360"]
 
@@ -45,7 +45,7 @@ def test_frames_do_not_repeat(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_coverage_grows_with_time(name: str) -> None:
-    share = coverage(load_sensor(name), 30, cell_deg=0.5)
+    share = compute_coverage(load_sensor(name), 30, cell_deg=0.5)
     assert (np.diff(share) >= 0).all()
     assert share[-1] == 1.0
     assert share[0] < 0.7 * share[9]
@@ -61,7 +61,7 @@ def test_a_repeating_scan_would_not_grow() -> None:
             ]
         }
     )
-    np.testing.assert_allclose(coverage(sensor, 4), 1.0, atol=0.02)
+    np.testing.assert_allclose(compute_coverage(sensor, 4), 1.0, atol=0.02)
 
 
 @pytest.mark.parametrize("name", NAMES)

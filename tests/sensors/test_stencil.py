@@ -10,7 +10,7 @@ from scipy import stats
 
 from resweep.errors import ResweepError
 from resweep.sensors import Beam, random_offsets, stencil, tangent_frame
-from resweep.sensors.stencil import half_widths, ray_directions
+from resweep.sensors.stencil import find_half_widths, ray_directions
 
 SPOTS: dict[str, dict[str, Any]] = {
     "circular": {"spot": "circular", "divergence_h_rad": 0.0129, "divergence_v_rad": 0.0129},
@@ -29,7 +29,7 @@ def test_nine_points_are_symmetric_within_the_spot_and_weigh_one(spot: str) -> N
     assert (weights > 0).all()
     assert len(np.unique(offsets.round(9), axis=0)) == 9
     np.testing.assert_array_equal(offsets[0], 0.0)
-    unit = offsets / half_widths(beam)
+    unit = offsets / find_half_widths(beam)
     assert (np.abs(unit).max() if spot == "rectangular" else np.hypot(*unit.T).max()) <= 1.0
     for mirror in ([-1, 1], [1, -1]):
         mirrored, kept = (np.sort((unit * m) @ [1.0, np.pi]) for m in (mirror, [1, 1]))
@@ -47,13 +47,13 @@ def test_ellipse_is_the_circle_stretched() -> None:
     circle, _ = stencil(Beam(**SPOTS["circular"]))
     beam = Beam(**SPOTS["elliptical"])
     np.testing.assert_allclose(
-        stencil(beam)[0] / half_widths(beam), circle / half_widths(Beam(**SPOTS["circular"])), atol=1e-6
+        stencil(beam)[0] / find_half_widths(beam), circle / find_half_widths(Beam(**SPOTS["circular"])), atol=1e-6
     )
 
 
 def test_rectangle_is_sampled_at_the_middles_of_its_cells() -> None:
     beam = Beam(**SPOTS["rectangular"])
-    unit = stencil(beam)[0] / half_widths(beam)
+    unit = stencil(beam)[0] / find_half_widths(beam)
     np.testing.assert_allclose(np.unique(unit.round(5)), [-0.66667, 0.0, 0.66667], atol=1e-5)
 
 
@@ -67,7 +67,7 @@ def test_single_ray_is_the_axis_and_random_rays_have_no_stencil() -> None:
 
 def draw(beam: Beam, n: int, seed: int) -> np.ndarray[Any, Any]:
     """Offsets in units of the spot's half-widths."""
-    return random_offsets(beam, np.random.default_rng(seed).random((n, 2))) / half_widths(beam)
+    return random_offsets(beam, np.random.default_rng(seed).random((n, 2))) / find_half_widths(beam)
 
 
 @pytest.mark.parametrize("spot", ["circular", "elliptical"])
@@ -109,7 +109,7 @@ def test_gaussian_and_uniform_differ() -> None:
 def test_extreme_uniform_numbers_stay_in_the_spot(spot: str, profile: str) -> None:
     corner = np.nextafter(1.0, 0.0)
     beam = Beam(**SPOTS[spot], rays="random", profile=profile)
-    unit = random_offsets(beam, np.array([[0, 0], [0, corner], [corner, 0], [corner, corner]])) / half_widths(beam)
+    unit = random_offsets(beam, np.array([[0, 0], [0, corner], [corner, 0], [corner, corner]])) / find_half_widths(beam)
     assert np.isfinite(unit).all()
     assert np.abs(unit).max() <= 1.0 + 1e-12
 

@@ -17,7 +17,7 @@ from resweep.scenes.cars import car
 from resweep.scenes.scene_parts import box, ground_plane
 from resweep.sensors import Sensor, fire, load_sensor
 from resweep.simulate import Retracer, Simulator
-from resweep.simulate.actor_set import hit_times
+from resweep.simulate.actor_set import find_hit_times
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import Instances, Mesh, Splats, Volumes, World
 from tests.reference.beam import rays, rebuilt_hits
@@ -302,7 +302,7 @@ def test_boxes_stand_where_actors_were_at_the_median_of_their_hits() -> None:
     ids, instance, time = np.array([3, 0, 9, 5, 8]), rng.choice([0, 3, 4, 5, 9], 400), rng.random(400)
     instance[instance == 9] = 4
     instance[7] = 9
-    found = hit_times(ids, -1.0, instance, time)
+    found = find_hit_times(ids, -1.0, instance, time)
     wanted = [np.median(time[instance == own]) if own and (instance == own).any() else -1.0 for own in ids.tolist()]
     assert found.tolist() == wanted
 

@@ -10,7 +10,7 @@ import resweep as rs
 from resweep.pose import Array, from_xyz_rpy, inverse
 from resweep.registration import correct_motion, motion_vector
 from resweep.simulate import Retracer
-from resweep.simulate.recorded_sensor import one_ray_sensor
+from resweep.simulate.recorded_sensor import make_one_ray_sensor
 from resweep.simulate.surface_alignment import Surfaces
 from resweep.worlds import Splats
 
@@ -33,7 +33,7 @@ def room() -> rs.World:
 
 def scan(world: rs.World, pose: Array) -> rs.Sweep:
     """A sweep of 0.1 s from a sensor that stands."""
-    sensor = one_ray_sensor(0.0, 60.0).with_(
+    sensor = make_one_ray_sensor(0.0, 60.0).with_(
         **{"pattern.azimuth_resolution_deg": 2.0, "pattern.channels.elevation_deg": np.linspace(-25, 15, 24).tolist()}
     )
     return rs.Simulator(world, sensor).sweep(pose)

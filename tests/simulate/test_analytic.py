@@ -12,7 +12,7 @@ from scipy import stats
 from resweep.pose import from_xyz_rpy, transform
 from resweep.sensors import Sensor, load_sensor
 from resweep.simulate import Simulator
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import Instances, Material, Mesh, World
 
@@ -107,7 +107,7 @@ def test_a_closed_surface_lets_no_light_out() -> None:
     corners = ball.vertices[ball.faces]
     edges = (corners + np.roll(corners, 1, axis=1)).reshape(-1, 3) / 2
     edges = (edges / np.linalg.norm(edges, axis=1, keepdims=True)).astype(np.float32)
-    scene = native_scene(World([Mesh(ball.vertices, ball.faces)]))
+    scene = make_native_scene(World([Mesh(ball.vertices, ball.faces)]))
     for aimed in (directions, edges):
         assert np.isfinite(scene.intersect(np.zeros_like(aimed), aimed, 100.0)["range"]).all()
 

@@ -13,7 +13,7 @@ from resweep.errors import ResweepError
 from resweep.sensors import Detection, Lasers, Sensor
 from resweep.simulate import Simulator
 from resweep.simulate.philox import Purpose, uniform, words
-from resweep.simulate.scene import native_plan
+from resweep.simulate.scene import make_native_plan
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import World
 from tests.reference.beam import Events, measure, receive
@@ -34,7 +34,7 @@ def test_absent_character_changes_no_byte(make_sensor: Any, make_wall: Any) -> N
     short, long = (sweep_of_wall(sensor, make_wall) for sensor in (plain, plain.with_(**{"receiver.detection": sure})))
     np.testing.assert_array_equal(short.beam_status, long.beam_status)
     np.testing.assert_allclose(short.range, long.range, atol=2e-6)
-    assert native_plan(plain) is not None
+    assert make_native_plan(plain) is not None
 
 
 def test_lasers_and_slanted_noise_against_the_reference(make_sensor: Any, make_wall: Any) -> None:
@@ -104,7 +104,7 @@ def test_receiver_with_a_curve_against_the_reference(make_sensor: Any, mode: str
             instance=np.zeros(count, "i4"),
         )
         light = np.ascontiguousarray(np.stack([events.range, events.share, events.reflected], axis=1))
-        status, echoes = _core.receive(native_plan(sensor), light, events.label, events.instance)
+        status, echoes = _core.receive(make_native_plan(sensor), light, events.label, events.instance)
         expected_status, expected = receive(sensor, events)
         assert (status, len(echoes)) == (expected_status, len(expected)), case
         np.testing.assert_allclose([echo[0] for echo in echoes], [echo.range for echo in expected], atol=1e-5)

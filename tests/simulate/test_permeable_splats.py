@@ -13,10 +13,10 @@ from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.sensors import Sensor
 from resweep.simulate.philox import Purpose, words
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.sweep import Sweep
 from resweep.worlds import Splats, StreamedWorld, World
-from resweep.worlds.stream.cells import cells_in_memory
+from resweep.worlds.stream.cells import make_cells
 from tests.reference.permeable_splats import disc_outcomes, disc_ranges, keyed_disc_ranges
 
 AHEAD = np.array([[1.0, 0, 0]], np.float32)
@@ -101,7 +101,7 @@ def test_opaque_discs_of_the_same_layer_still_blend() -> None:
 
 def predict(world: World, direction: Array, measured: Array) -> dict[str, Array]:
     settings = {"sigma": 0.03, "clutter": 0.0, "window": 0.1, "slope": 0.0, "range_max": 50.0}
-    return dict(native_scene(world).predict(np.zeros_like(direction), direction, measured, **settings))
+    return dict(make_native_scene(world).predict(np.zeros_like(direction), direction, measured, **settings))
 
 
 def test_a_prediction_is_the_mixture_of_the_discs_along_the_beam() -> None:
@@ -155,7 +155,7 @@ def far_apart() -> World:
 
 def test_a_saved_world_keeps_the_shares_and_a_streamed_one_draws_the_same(tmp_path: Path) -> None:
     world = far_apart()
-    assert cells_in_memory(world) is not None
+    assert make_cells(world) is not None
     path = world.save(tmp_path / "a.world")
     again = rs.load_world(path).layers[0]
     assert isinstance(again, Splats)
@@ -163,7 +163,7 @@ def test_a_saved_world_keeps_the_shares_and_a_streamed_one_draws_the_same(tmp_pa
     ranges = [scan(place)[2] for place in (world, StreamedWorld(path))]
     np.testing.assert_array_equal(*ranges)
     whole = replace_tiles(world)
-    assert cells_in_memory(whole) is None
+    assert make_cells(whole) is None
     np.testing.assert_array_equal(ranges[0], scan(whole)[2])
     assert np.isinf(ranges[0]).any()
 

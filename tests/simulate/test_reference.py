@@ -12,7 +12,7 @@ from resweep import _core
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.sensors import fire, load_sensor
 from resweep.simulate import Simulator
-from resweep.simulate.scene import native_plan, native_scene
+from resweep.simulate.scene import make_native_plan, make_native_scene
 from resweep.worlds import Mesh, World
 from tests.reference.beam import Events, measure, rays, receive
 
@@ -50,7 +50,9 @@ def test_receiver(make_sensor: Any, mode: str, by: str) -> None:
         )
         events = random_events(rng)
         light = np.stack([events.range, events.share, events.reflected], axis=1)
-        status, echoes = _core.receive(native_plan(sensor), np.ascontiguousarray(light), events.label, events.instance)
+        status, echoes = _core.receive(
+            make_native_plan(sensor), np.ascontiguousarray(light), events.label, events.instance
+        )
         expected_status, expected = receive(sensor, events)
         assert status == expected_status, case
         assert len(echoes) == len(expected), case
@@ -169,7 +171,7 @@ def test_intersection_of_a_random_soup() -> None:
     mesh = Mesh(
         vertices, faces, label=np.arange(400), reflectance=rng.uniform(0.1, 1, 400), instance=np.arange(400) * 2
     )
-    scene = native_scene(World([mesh]))
+    scene = make_native_scene(World([mesh]))
     origins = rng.uniform(-12, 12, (2000, 3)).astype(np.float32)
     directions = rng.normal(size=(2000, 3))
     directions = (directions / np.linalg.norm(directions, axis=1, keepdims=True)).astype(np.float32)
@@ -192,7 +194,7 @@ def test_intersection_of_a_random_soup() -> None:
 
 
 def test_range_limit_of_the_intersection(make_wall: Any) -> None:
-    scene = native_scene(World([make_wall(10.0)]))
+    scene = make_native_scene(World([make_wall(10.0)]))
     origins, ahead = np.zeros((1, 3), np.float32), np.array([[1, 0, 0]], np.float32)
     assert scene.intersect(origins, ahead, 10.5)["range"] == pytest.approx(10.0)
     assert np.isinf(scene.intersect(origins, ahead, 9.5)["range"]).all()

@@ -15,7 +15,7 @@ from resweep.log import Log
 from resweep.pose import Array, from_xyz_rpy
 from resweep.sensors import Sensor
 from resweep.simulate import Retracer, Simulator
-from resweep.simulate.recorded_sensor import one_ray_sensor
+from resweep.simulate.recorded_sensor import make_one_ray_sensor
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import Volumes, World
 
@@ -85,7 +85,7 @@ def test_a_catalog_name_gives_the_width_where_nothing_else_does(bush: World, dri
 
 
 def test_one_ray_stands_for_a_beam_of_any_width() -> None:
-    assert one_ray_sensor(0.003, 50.0).beam_slope == pytest.approx(0.003)
+    assert make_one_ray_sensor(0.003, 50.0).beam_slope == pytest.approx(0.003)
 
 
 def wall_ranges(world: World, recorded: Sweep) -> Array:

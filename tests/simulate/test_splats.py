@@ -10,7 +10,7 @@ import trimesh
 
 from resweep.pose import Array
 from resweep.simulate import Retracer, Simulator
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.sweep import Sweep
 from resweep.worlds import Mesh, Splats, World, load_world
 
@@ -65,7 +65,7 @@ def gathered(splats: Splats, ranges: Array, limit: Array) -> tuple[Array, Array]
 @pytest.mark.parametrize("depth", [1, 2, 5, 8])
 def test_discs_equal_brute_force(depth: int) -> None:
     splats, rays = cloud(depth=depth), directions()
-    got = native_scene(World([splats])).intersect(np.zeros_like(rays), rays, 100.0)
+    got = make_native_scene(World([splats])).intersect(np.zeros_like(rays), rays, 100.0)
     mean, label = gathered(splats, disc_ranges(splats, rays), np.full(len(rays), np.inf))
     met = np.isfinite(mean)
     assert 1000 < met.sum() < len(rays)
@@ -78,8 +78,8 @@ def test_a_mesh_between_discs_ends_the_gathering() -> None:
     splats, rays = cloud(), directions()
     ball = trimesh.creation.icosphere(subdivisions=4, radius=9.0)
     world = World([splats, Mesh(ball.vertices, ball.faces, label=9)])
-    got = native_scene(world).intersect(np.zeros_like(rays), rays, 100.0)
-    wall = native_scene(World([world.layers[1]])).intersect(np.zeros_like(rays), rays, 100.0)["range"]
+    got = make_native_scene(world).intersect(np.zeros_like(rays), rays, 100.0)
+    wall = make_native_scene(World([world.layers[1]])).intersect(np.zeros_like(rays), rays, 100.0)["range"]
     mean, label = gathered(splats, disc_ranges(splats, rays), wall)
     met = np.isfinite(mean)
     assert 300 < met.sum() < 2700

@@ -18,7 +18,7 @@ from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.scenario import Actor
 from resweep.simulate import Retracer, Simulator
 from resweep.simulate import tile_cache as caching
-from resweep.simulate.recorded_sensor import one_ray_sensor
+from resweep.simulate.recorded_sensor import make_one_ray_sensor
 from resweep.simulate.sources import StreamedScene
 from resweep.sweep import Sweep
 from resweep.worlds import Instances, Mesh, Splats, StreamedWorld, Volumes, World, load_world
@@ -157,7 +157,7 @@ def test_driving_across_borders_among_actors(place: Path) -> None:
 
 def test_recorded_beams_and_predictions_are_those_of_the_whole_world(place: Path) -> None:
     recorded = Simulator(load_world(place), SENSOR).run(drive(), sweeps=3)
-    sensor = one_ray_sensor(0.002, 15.0)
+    sensor = make_one_ray_sensor(0.002, 15.0)
     whole = Retracer(load_world(place), sensor, aligned=True)
     streamed = Retracer(StreamedWorld(place), sensor, aligned=True)
     for one, other in zip(whole.run(recorded), streamed.run(recorded), strict=True):
@@ -202,7 +202,7 @@ def test_a_part_near_a_drive_gives_the_same_sweeps(uneven: World, tmp_path: Path
 
 
 def test_memory_is_bounded_and_tiles_come_ahead(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caching, "_RESERVED", 0)
+    monkeypatch.setattr(caching, "_RESERVED_BYTES", 0)
     everything = Simulator(StreamedWorld(place), SHORT)
     cache = cache_of(everything)
     with cache.holding(np.array([[5.0, 0, 0], [115.0, 0, 0]]), 22.0):
@@ -242,7 +242,7 @@ def test_tiles_ahead_are_read_in_the_background(place: Path, monkeypatch: pytest
 
 def test_timing_changes_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slow readers, no reading ahead, and several threads that sweep at once in little memory."""
-    monkeypatch.setattr(caching, "_RESERVED", 0)
+    monkeypatch.setattr(caching, "_RESERVED_BYTES", 0)
     expected = list(Simulator(load_world(place), SENSOR).run(drive(5.0, 110.0)))
     build = DividedScene.build
     rng = np.random.default_rng(0)

@@ -11,9 +11,9 @@ from resweep import _core
 from resweep.errors import ResweepError
 from resweep.sensors import Sensor
 from resweep.simulate.philox import Purpose, words
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.worlds import Mesh, Splats, Volumes, World
-from resweep.worlds.layers.volumes import packed
+from resweep.worlds.layers.volumes import pack_symmetric
 from tests.reference.permeable_volumes import count_beams, crossings, keyed_ranges, march, pass_probability
 
 RANGE_MAX_M = 50.0
@@ -25,7 +25,9 @@ def some_volumes(count: int = 40, seed: int = 0, exposure: bool = False, **optio
     root = rng.normal(0, 0.15, (count, 3, 3))
     covariance = root @ root.transpose(0, 2, 1) + np.eye(3) * 0.03**2
     given = {"exposure_m": rng.uniform(0.05, 0.3, count)} if exposure else {}
-    return Volumes(mean, packed(covariance), rng.uniform(0.2, 0.95, count), label=np.arange(count), **given, **options)
+    return Volumes(
+        mean, pack_symmetric(covariance), rng.uniform(0.2, 0.95, count), label=np.arange(count), **given, **options
+    )
 
 
 def rays(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -143,7 +145,7 @@ def test_beams_count_only_up_to_where_they_ended() -> None:
 
 def test_what_is_expected_adds_up() -> None:
     volumes = Volumes([[5.0, 0, 0], [10.0, 0, 0]], [[0.01, 0, 0, 0.01, 0, 0.01]] * 2, [0.7, 0.4], label=[3, 4])
-    scene = native_scene(World([volumes]))
+    scene = make_native_scene(World([volumes]))
     one = np.array([[1, 0, 0]], np.float32)
     how = {"sigma": 0.02, "clutter": 0.0, "window": 0.3, "slope": 0.0, "range_max": 50.0}
     expected = scene.predict(0 * one, one, np.array([np.inf], np.float32), **how)
@@ -169,7 +171,7 @@ def test_a_surface_stops_what_volumes_let_pass() -> None:
     assert set(np.unique(kinds)) == {2, 3}
     assert (kinds[ranges > 9.9] == 2).all()
     one = np.array([[1, 0, 0]], np.float32)
-    expected = native_scene(world).predict(
+    expected = make_native_scene(world).predict(
         0 * one, one, None, sigma=0.02, clutter=0.0, window=0.1, slope=0.0, range_max=50.0
     )
     assert expected["range"][0] == pytest.approx(10.0)
@@ -183,7 +185,7 @@ def test_a_range_is_the_mean_of_what_lies_within_the_window_of_the_likeliest() -
     volumes = Volumes([[5.0, 0, 0], [5.06, 0, 0], [6.0, 0, 0]], [leaf] * 3, [0.5, 0.2, 0.5])
     one = np.array([[1, 0, 0]], np.float32)
     how = {"sigma": 0.001, "clutter": 0.0, "window": 0.1, "slope": 0.0, "range_max": 50.0}
-    found = native_scene(World([volumes])).predict(0 * one, one, None, **how)
+    found = make_native_scene(World([volumes])).predict(0 * one, one, None, **how)
     assert found["probability"][0] == pytest.approx(0.5 + 0.5 * 0.8, abs=1e-3)
     assert found["range"][0] == pytest.approx(5.0 + 0.06 * 0.4 / 0.9, abs=1e-3)
 
@@ -197,7 +199,7 @@ def test_of_places_nearly_as_likely_the_one_among_others_is_taken() -> None:
     def likeliest(alone: float) -> float:
         bush = [[15.0 + 0.3 * at, 0, 0] for at in range(3)]
         volumes = Volumes([[5.0, 0, 0], *bush], [leaf] * 4, [1 - alone, 0.7, 0.6, 0.5])
-        return float(native_scene(World([volumes])).predict(0 * one, one, None, **how)["range"][0])
+        return float(make_native_scene(World([volumes])).predict(0 * one, one, None, **how)["range"][0])
 
     assert likeliest(0.25) == pytest.approx(15.0, abs=0.7)  # each leaf of the bush: 0.21 to 0.22
     assert likeliest(0.40) == pytest.approx(5.0, abs=0.1)
@@ -210,7 +212,7 @@ def test_of_places_that_are_likely_alike_the_farthest_is_taken() -> None:
 
     def likeliest(front: float) -> float:
         volumes = Volumes([[5.0, 0, 0], [15.0, 0, 0]], [leaf] * 2, [1 - front, 1e-6])
-        return float(native_scene(World([volumes])).predict(0 * one, one, None, **how)["range"][0])
+        return float(make_native_scene(World([volumes])).predict(0 * one, one, None, **how)["range"][0])
 
     assert likeliest(0.51) == pytest.approx(15.0, abs=0.1)
     assert likeliest(0.53) == pytest.approx(5.0, abs=0.1)
@@ -224,7 +226,7 @@ def test_what_lies_near_speaks_for_a_place(apart_m: float, expected_m: float) ->
     how = {"sigma": 0.001, "clutter": 0.0, "window": 0.1, "slope": 0.0, "range_max": 50.0}
     passes = [0.6, 1 - 0.35 / 0.6, 1e-6]
     volumes = Volumes([[5.0, 0, 0], [15.0, 0, 0], [15.0 + apart_m, 0, 0]], [leaf] * 3, passes)
-    found = native_scene(World([volumes])).predict(0 * one, one, None, **how)
+    found = make_native_scene(World([volumes])).predict(0 * one, one, None, **how)
     assert found["range"][0] == pytest.approx(expected_m, abs=0.1)
 
 
@@ -235,7 +237,7 @@ def test_a_surface_spreads_the_ranges_of_grazing_beams(angle_deg: float) -> None
     one = np.array([[1, 0, 0]], np.float32)
     how = {"sigma": 0.02, "clutter": 0.0, "window": 0.1, "slope": 0.0, "range_max": 50.0, "height": 0.005}
     measured = np.array([10.03], np.float32)
-    found = native_scene(World([plane])).predict(0 * one, one, measured, **how)["log_likelihood"][0]
+    found = make_native_scene(World([plane])).predict(0 * one, one, measured, **how)["log_likelihood"][0]
     assert found == pytest.approx(norm(10.0, np.hypot(0.02, 0.005 / sine)).logpdf(measured[0]), abs=1e-3)
 
 

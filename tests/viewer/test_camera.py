@@ -194,7 +194,7 @@ def test_a_film_has_its_frames(tmp_path: Path, suffix: str) -> None:
 
 
 def test_mistakes_are_said(tmp_path: Path, room: World) -> None:
-    with pytest.raises(ResweepError, match="stands where it looks at"):
+    with pytest.raises(ResweepError, match="eye and target are one place"):
         look_at([1, 2, 3], [1, 2, 3])
     with pytest.raises(ResweepError, match="films are"):
         fly(tmp_path / "film.avi", iter([]), 1)

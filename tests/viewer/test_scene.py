@@ -23,7 +23,7 @@ from resweep.viewer.scene.levels import choose_level, draw_priorities
 from resweep.viewer.scene.outlines import outline_boxes, outline_path
 from resweep.viewer.scene.primitives import ShownWorld, split_transforms
 from resweep.viewer.scene.range_images import make_range_image
-from resweep.viewer.scene.return_colours import colour_returns, instance_colours, list_colourings
+from resweep.viewer.scene.return_colours import colour_instances, colour_returns, list_colourings
 from resweep.viewer.scene.sweep_errors import find_errors
 from resweep.worlds import Instances, Mesh, Splats, Volumes, World
 
@@ -77,7 +77,7 @@ def test_farther_is_another_colour_and_unknown_errors_are_grey(sweep: Sweep) -> 
     shown = colour_returns(sweep, "error", error=error).rgb
     assert tuple(shown[0]) == (138, 143, 152)
     assert (shown[1:] == shown[1]).all()
-    assert len(np.unique(instance_colours(np.arange(1, 60)), axis=0)) > 55
+    assert len(np.unique(colour_instances(np.arange(1, 60)), axis=0)) > 55
     for by, message in (("rnage", "range"), ("error", "nothing to compare"), ("confidence", "no such column")):
         with pytest.raises(ResweepError, match=message):
             colour_returns(sweep, by)

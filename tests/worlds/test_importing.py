@@ -8,7 +8,7 @@ import trimesh
 
 from resweep.errors import ResweepError
 from resweep.worlds import World
-from resweep.worlds.layers.colour_reflectance import face_reflectance, linear_from_srgb
+from resweep.worlds.layers.colour_reflectance import find_face_reflectance, linearise_srgb
 from resweep.worlds.layers.mesh_files import load_mesh
 
 TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
@@ -164,16 +164,16 @@ def test_a_mirror_keeps_the_outside_outside():
 
 def test_reflectance_is_the_luminance_of_the_colour():
     box = trimesh.creation.box()
-    assert face_reflectance(box, 0.42) == 0.42
+    assert find_face_reflectance(box, 0.42) == 0.42
     box.visual.face_colors = np.tile([0, 255, 0, 255], (12, 1))
-    np.testing.assert_allclose(face_reflectance(box, 0.5), 0.7152, atol=1e-6)
+    np.testing.assert_allclose(find_face_reflectance(box, 0.5), 0.7152, atol=1e-6)
     box = trimesh.creation.box()
     box.visual.vertex_colors = np.tile([188, 188, 188, 255], (8, 1))
-    np.testing.assert_allclose(face_reflectance(box, 0.5), linear_from_srgb(np.array(188 / 255)), atol=1e-6)
-    assert linear_from_srgb(np.array(188 / 255)) == pytest.approx(0.5, abs=0.005)  # mid grey in sRGB
+    np.testing.assert_allclose(find_face_reflectance(box, 0.5), linearise_srgb(np.array(188 / 255)), atol=1e-6)
+    assert linearise_srgb(np.array(188 / 255)) == pytest.approx(0.5, abs=0.005)  # mid grey in sRGB
     glass = trimesh.visual.material.PBRMaterial(baseColorFactor=[0.5, 0.5, 0.5, 1.0])
     box.visual = trimesh.visual.TextureVisuals(material=glass)
-    assert face_reflectance(box, 0.1) == pytest.approx(0.5, abs=0.005)
+    assert find_face_reflectance(box, 0.1) == pytest.approx(0.5, abs=0.005)
 
 
 def test_a_texture_is_read_at_each_face():
@@ -185,7 +185,7 @@ def test_a_texture_is_read_at_each_face():
     material = trimesh.visual.material.PBRMaterial(baseColorTexture=image)
     visual = trimesh.visual.TextureVisuals(uv=uv, material=material)
     mesh = trimesh.Trimesh(vertices, [[0, 1, 2], [3, 4, 5]], visual=visual, process=False)
-    np.testing.assert_allclose(face_reflectance(mesh, 0.5), [1, 0], atol=1e-6)
+    np.testing.assert_allclose(find_face_reflectance(mesh, 0.5), [1, 0], atol=1e-6)
 
 
 BROKEN = {

@@ -18,7 +18,7 @@ from resweep.pose import Array, from_xyz_rpy
 from resweep.simulate import Simulator
 from resweep.worlds import Instances, Layer, Mesh, Splats, StreamedWorld, Volumes, World, load_world
 from resweep.worlds.layers import KINDS
-from resweep.worlds.layers.layer import FLOAT, ID, POINT, per_row
+from resweep.worlds.layers.layer import FLOAT, ID, POINT, expand_column
 from resweep.worlds.layers.mesh import Material
 from resweep.worlds.layers.relabel import count_labels
 from resweep.worlds.layers.seen import COLUMN
@@ -56,7 +56,7 @@ class Posts(Layer):
         self.height_m = np.ascontiguousarray(height_m, np.float32)
         for column, dtype in (("label", np.int32), ("reflectance", np.float32), ("instance", np.int32)):
             value = {"label": label, "reflectance": reflectance, "instance": instance}[column]
-            setattr(self, column, per_row(value, len(self.foot), dtype, f"posts: {column}"))
+            setattr(self, column, expand_column(value, len(self.foot), dtype, f"posts: {column}"))
 
     @property
     def centres(self) -> Array:

@@ -15,7 +15,7 @@ from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.worlds import Instances, StreamedWorld, Volumes, World, load_world
 from resweep.worlds.store.near import find_near
 from resweep.worlds.store.save import save_world
-from resweep.worlds.stream.cells import CellsInMemory, cells_in_memory
+from resweep.worlds.stream.cells import CellsInMemory, make_cells
 
 
 def poses(*x: float) -> np.ndarray:
@@ -68,7 +68,7 @@ def test_tiles_in_memory_are_those_on_disk(mixed_world: World, tmp_path: Path) -
     volumes = Volumes(mean, np.tile([0.01, 0.0, 0.0, 0.01, 0.0, 0.01], (400, 1)), rng.uniform(0, 1, 400), label=2)
     world = World([volumes, *mixed_world.layers, volumes], mixed_world.origin, tile_size_m=25.0)
     stored = StreamedWorld(world.save(tmp_path / "a.world"))
-    cells = cells_in_memory(load_world(tmp_path / "a.world"))
+    cells = make_cells(load_world(tmp_path / "a.world"))
     assert cells is not None
     for one, other in zip(cells, stored.layers, strict=True):
         assert (one.kind, one.traits) == (other.kind, other.traits)
@@ -91,7 +91,7 @@ def _columns(layer: Any) -> tuple[str, ...]:
 
 
 def test_worlds_of_few_tiles_are_not_divided(mixed_world: World, tmp_path: Path) -> None:
-    assert cells_in_memory(mixed_world) is None
+    assert make_cells(mixed_world) is None
     path = mixed_world.save(tmp_path / "a.world")
     assert not StreamedWorld(path).is_divided
     assert load_world(path).tile_size_m == 50.0

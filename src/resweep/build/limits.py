@@ -16,7 +16,7 @@ from resweep.map.accumulate import find_mappable
 from resweep.map.beams import extract_beams
 from resweep.pose import Array
 from resweep.progress import track
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.worlds import World
 
 _MIN_SWEEPS, _MAX_SWEEPS = 6, 12  # that are looked at: half of the log's, spread over it
@@ -39,7 +39,7 @@ def estimate_limits(
         near = [layer for layer in layers.near(sweep.pose[:3, 3], _NEAR_M) if layer.name != "completed"]
         if not near:
             continue
-        scene = native_scene(World(near))
+        scene = make_native_scene(World(near))
         beams = extract_beams(sweep, origin, find_mappable(sweep, plan.config.map, plan.labels), EMPTY_RANGE_M)
         sectors.add(sweep, beams, scene, slope, EMPTY_RANGE_M)
         limit.add(beams, scene, slope, EMPTY_RANGE_M)

@@ -126,7 +126,7 @@ def resolve(
         cloud = place_cloud(log, config.cloud, progress)
         placed = cloud.log
         given = _choose_thinning(adapt_settings(config, cloud), placed, reasons)
-        reasons["cloud"] = cloud.origins.words
+        reasons["cloud"] = cloud.origins.description
     else:
         if len(log) > 1:
             log.require_poses("its sweeps make no map")

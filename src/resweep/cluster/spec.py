@@ -28,7 +28,7 @@ DEPLOYERS = {
 _FIXED = ("LocalCluster", "SSHCluster")  # whose options say how many workers there are
 
 
-class Adapt(Spec):
+class AdaptiveWorkers(Spec):
     """Workers that come and go with the work."""
 
     minimum: int = Field(default=1, ge=0)
@@ -37,7 +37,7 @@ class Adapt(Spec):
     """Largest number of workers."""
 
     @model_validator(mode="after")
-    def _check(self) -> Adapt:
+    def _check(self) -> AdaptiveWorkers:
         if self.minimum > self.maximum:
             raise SettingsError("minimum", f"is {self.minimum}, more than the maximum of {self.maximum}")
         return self
@@ -51,8 +51,8 @@ class ClusterSpec(Spec):
     options: dict[str, Any] = Field(default_factory=dict)
     """Arguments of the deployer, as dask documents them."""
     workers: int | None = Field(default=None, ge=1, le=100_000)
-    """Workers to ask for; where the options do not say it."""
-    adapt: Adapt | None = None
+    """Workers to ask for, where the options do not set it."""
+    adapt: AdaptiveWorkers | None = None
     """Least and largest number of workers, in place of a fixed number."""
     wait_s: float = Field(default=600.0, gt=0.0)
     """Seconds to wait for the first worker, such as in the queue of a scheduler."""

@@ -64,7 +64,7 @@ def open_workers(text: str | None) -> Iterator[Workers]:
     dask = require("dask", f"cluster '{text}'")
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(CONFIG))
-        stack.enter_context(_quiet_logs())
+        stack.enter_context(_silence_logs())
         client = start(text, stack)
         _check_versions(client)
         if client.dashboard_link:
@@ -100,7 +100,7 @@ def _parse_local(text: str) -> int:
 
 def _start_local(text: str, stack: ExitStack) -> Any:
     count = _parse_local(text)
-    stack.enter_context(_hidden_script())
+    stack.enter_context(_hide_script())
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="resweep-cluster-", ignore_cleanup_errors=True))
     try:
         cluster = require("distributed", f"cluster '{text}'").LocalCluster(
@@ -125,12 +125,12 @@ def _connect(text: str, stack: ExitStack) -> Any:
         with ThreadPoolExecutor(1) as thread:  # this one may have a loop that runs, as in a notebook
             thread.submit(asyncio.run, _identify(text)).result()
     except (OSError, TimeoutError, ValueError, ImportError) as error:
-        raise _no_answer(text) from error
+        raise _make_no_answer_error(text) from error
     return _open_client(text, text, _JOIN_S, stack)
 
 
 async def _identify(address: str) -> None:
-    """Ask a scheduler who it is; a client would wait forever for something else that listens there."""
+    """Raise unless a scheduler answers; a client would wait forever for something else that listens there."""
     distributed = require("distributed", f"cluster '{address}'")
 
     async def ask() -> None:
@@ -140,7 +140,7 @@ async def _identify(address: str) -> None:
     await asyncio.wait_for(ask(), _CONNECT_S)
 
 
-def _no_answer(text: str) -> ResweepError:
+def _make_no_answer_error(text: str) -> ResweepError:
     return ResweepError(
         f"cluster '{text}': no dask scheduler answers there within {_CONNECT_S:.0f} s; check the address, and that "
         "'dask scheduler' runs and can be reached from here"
@@ -174,7 +174,7 @@ def _open_client(cluster: Any, text: str, wait_s: float, stack: ExitStack, count
     try:
         client = stack.enter_context(distributed.Client(cluster, timeout=_CONNECT_S, set_as_default=False))
     except (OSError, TimeoutError, ValueError, ImportError) as error:
-        raise _no_answer(text) from error
+        raise _make_no_answer_error(text) from error
     try:
         client.wait_for_workers(count, timeout=wait_s)
     except TimeoutError as error:
@@ -218,7 +218,7 @@ def _make_reader() -> Any:
 
 
 @contextmanager
-def _hidden_script() -> Iterator[None]:
+def _hide_script() -> Iterator[None]:
     """No script of this process for new ones to import: they need none, and one that guards nothing would run again."""
     main = sys.modules["__main__"]
     hidden = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
@@ -232,7 +232,7 @@ def _hidden_script() -> Iterator[None]:
 
 
 @contextmanager
-def _quiet_logs() -> Iterator[None]:
+def _silence_logs() -> Iterator[None]:
     """No lines of dask's own: what matters is in errors, and in what `DaskWorkers` prints of lost workers."""
     loggers = [logging.getLogger(name) for name in ("distributed", "tornado.application", "bokeh", "asyncio")]
     before = [logger.level for logger in loggers]

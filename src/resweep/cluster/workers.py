@@ -23,10 +23,10 @@ R = TypeVar("R")
 Client: TypeAlias = Any  # those of dask.distributed
 Future: TypeAlias = Any
 
-_AHEAD = 3  # tasks in flight for each worker: one runs, others wait for it, and results for those before them
+_TASKS_AHEAD = 3  # tasks in flight for each worker: one runs, others wait for it, and results for those before them
 _LOOK_S = 2.0  # between looks at the cluster while a result is waited for
 _LOST_S = 60.0  # for which a cluster may be without scheduler or workers
-_ATTEMPTS = 4  # of a task, each with as many lost workers as the scheduler allows
+_MAX_ATTEMPTS = 4  # of a task, each with as many lost workers as the scheduler allows
 
 
 class DaskWorkers:
@@ -57,7 +57,7 @@ class DaskWorkers:
             with open_progress(show) as progress:
                 progress.start(what, len(items))
                 while True:
-                    room = _AHEAD * self.count - len(flying)
+                    room = _TASKS_AHEAD * self.count - len(flying)
                     flying += [(item, submit(at, item)) for at, item in islice(numbered, max(0, room))]
                     if not flying:
                         return
@@ -77,12 +77,12 @@ class DaskWorkers:
     def _wait(self, item: Any, task: Future, submit: Callable[..., Future]) -> Any:
         """The result of a task, which is tried again if its workers are lost."""
         killed = require("distributed", "a cluster").KilledWorker
-        for attempt in range(1, _ATTEMPTS + 1):
+        for attempt in range(1, _MAX_ATTEMPTS + 1):
             try:
                 return self._unpack(self._look(task))
             except killed as error:
                 lost = error.args[-1] if error.args and isinstance(error.args[-1], int) else 0
-                if attempt == _ATTEMPTS:
+                if attempt == _MAX_ATTEMPTS:
                     raise ResweepError(
                         f"a task was given up: all {attempt * (lost + 1)} workers that tried it were lost (killed, or "
                         "out of memory); give the workers more memory, or fewer of them"

@@ -12,7 +12,7 @@ from resweep.boxes import BOX_MARGIN_M, Boxes
 from resweep.pose import Array
 from resweep.scenario import Actor
 from resweep.simulate import Simulator
-from resweep.simulate.actor_set import hit_times
+from resweep.simulate.actor_set import find_hit_times
 from resweep.simulate.occlusion import count_unoccluded_returns
 from resweep.sweep import Sweep
 
@@ -72,12 +72,12 @@ def annotate(simulator: Simulator, sweep: Sweep, index: int, names: dict[int, st
     ids, count = sweep.boxes.track, sweep.boxes.n_points
     share = np.divide(count, unoccluded, out=np.full(len(count), np.nan), where=unoccluded > 0)
     boxes = replace(sweep.boxes, name=tuple(names[instance] for instance in ids.tolist()))
-    times = hit_times(ids, sweep.timestamp, sweep.instance, sweep.time)
+    times = find_hit_times(ids, sweep.timestamp, sweep.instance, sweep.time)
     inside = boxes.count_points(sweep.deskewed())
     return Annotations(boxes, times, inside, unoccluded, np.clip(1.0 - share, 0.0, 1.0))
 
 
-def class_names(actors: Sequence[Actor], categories: dict[str, str]) -> dict[int, str]:
+def name_classes(actors: Sequence[Actor], categories: dict[str, str]) -> dict[int, str]:
     """The class of each actor's instance, by the categories of the actors' names."""
     return {actor.instance: categories.get(actor.name, "other object") for actor in actors if actor.instance > 0}
 

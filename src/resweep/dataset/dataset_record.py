@@ -23,7 +23,7 @@ from resweep.worlds.store.generations import FIELD, REPLACED
 
 RECORD = "plan.json"
 FORMAT = "resweep-dataset"
-_FILES = 2  # grows when the same plan gives other files
+_FILES_VERSION = 2  # grows when the same plan gives other files
 _CHECKSUM_BYTES = 4
 
 
@@ -39,7 +39,7 @@ def make_record(plan: DatasetPlan, runs: Sequence[RunPlan]) -> dict[str, Any]:
         **learned,
         "cameras": [None if camera is DEFAULT_CAMERA else camera.to_dict() for camera in cameras],
         "resweep": resweep.__version__,
-        "files": _FILES,
+        "files": _FILES_VERSION,
         "plan": written,
         "worlds": worlds,
         "sensors": sensors,
@@ -69,7 +69,7 @@ def identify_run(plan: DatasetPlan, run: RunPlan) -> str:
 
 
 def _fingerprint(word: str) -> str:
-    """What tells a world, a bank or a mesh file from others: the hash of what it holds.
+    """The fingerprint of a world, a bank or a mesh file: the hash of its contents.
 
     Of a stored array the checksums count, with which each of its chunks ends.
     """
@@ -89,7 +89,7 @@ def _fingerprint(word: str) -> str:
 
 
 def _fingerprint_remote(path: Path) -> str:
-    """What tells a folder of an object store from others: its index, which names the hash of a world's arrays.
+    """The fingerprint of a folder of an object store: its index, which names the hash of a world's arrays.
 
     Of other folders the sizes and times of the objects count.
     """

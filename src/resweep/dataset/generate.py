@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.dataset.actor_annotations import annotate, class_names
+from resweep.dataset.actor_annotations import annotate, name_classes
 from resweep.dataset.dataset_plan import DatasetPlan, RunPlan, list_runs
 from resweep.dataset.dataset_record import (
     FORMAT,
@@ -27,13 +27,13 @@ from resweep.dataset.layouts import RunFacts, express_labels, is_complete, write
 from resweep.dataset.random_traffic import add_traffic
 from resweep.files import lock_local, write_file
 from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA, KittiCamera
-from resweep.io.source import absolute_name
+from resweep.io.source import make_absolute_name
 from resweep.labels import LabelSet
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.progress import Progress, open_progress
 from resweep.remote import discard_stage, find_path, is_remote, is_unfinished, lock_output, publish, stage
 from resweep.scenario import Actor, Bank, builtin_bank, load_bank
-from resweep.scenario.actors import common_labels
+from resweep.scenario.actors import find_common_labels
 from resweep.scenes.opening import SCENE, open_world
 from resweep.simulate import RealismModel, Simulator, load_realism
 from resweep.work import Threads, Workers, cache, clear_cache, is_here, map_batches
@@ -76,7 +76,7 @@ class PlacedRun:
     realism: RealismModel | None = None
 
     def facts(self) -> RunFacts:
-        """What the files of the run say of it as a whole."""
+        """The facts of the run that its files hold."""
         run, whole = self.run, (self.dataset, self.run.sensor, self.identity)
         frames = (self.first_frame, self.camera)
         return RunFacts(run.folder, run.sensor.name, self.labels, self.times, self.poses, *whole, *frames)
@@ -143,11 +143,11 @@ def place_run(plan: DatasetPlan, run: RunPlan, world: World, bank: Bank) -> Plac
     if any(run.offset_m):
         trajectory = trajectory.offset(from_xyz_rpy(*run.offset_m))
     sweeps = Simulator(world, run.sensor).run(trajectory)[: plan.sweeps]
-    names = class_names(actors, scenario.categories(bank, actors))
+    names = name_classes(actors, scenario.categories(bank, actors))
     whole = (plan.name, identify_run(plan, run))
     camera = choose_camera(plan, run)
     model = None if plan.realism is None else load_realism(plan.realism)
-    kept = (common_labels(world, actors), plan.seed)
+    kept = (find_common_labels(world, actors), plan.seed)
     return PlacedRun(
         run, *kept, trajectory, sweeps.times, sweeps.poses, actors, names, *whole, camera=camera, realism=model
     )
@@ -163,8 +163,8 @@ def _sweep_runs(placed: list[PlacedRun], output: Path, layout: str, workers: Wor
     """Make the sweeps of all runs that are not there yet; returns how many were."""
     done = resumed = 0
     total = sum(len(item.times) for item in placed)
-    for first in range(0, len(placed), _SENT):
-        group = tuple(placed[first : first + _SENT])
+    for first in range(0, len(placed), _RUNS_PER_BATCH):
+        group = tuple(placed[first : first + _RUNS_PER_BATCH])
         sent = group if is_here(workers) else tuple(map(_name_world, group))
         missing = [_find_missing(item, output) for item in group]
         there = sum(len(item.times) for item in group) - sum(map(len, missing))
@@ -181,13 +181,13 @@ def _sweep_runs(placed: list[PlacedRun], output: Path, layout: str, workers: Wor
     return resumed
 
 
-_SENT = 20  # runs that are sent to workers together
+_RUNS_PER_BATCH = 20  # that are sent to workers together
 
 
 def _name_world(item: PlacedRun) -> PlacedRun:
     """The run, whose world processes in other folders find too."""
     word = item.run.world
-    return item if word.startswith(SCENE) else replace(item, run=replace(item.run, world=absolute_name(word)))
+    return item if word.startswith(SCENE) else replace(item, run=replace(item.run, world=make_absolute_name(word)))
 
 
 def _find_missing(item: PlacedRun, output: Path) -> list[int]:

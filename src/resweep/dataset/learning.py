@@ -41,7 +41,7 @@ def learn_realism(
     resume: Mapping[str, str] | None = None,
     progress: bool = True,
 ) -> RealismCard:
-    """Learn which beams of a sensor do not return and how bright returns are; writes a model and gives its card.
+    """Learn which beams of a sensor do not return, and the intensity of returns; writes a model and gives its card.
 
     Each sweep of ``logs``, which are of one sensor, is simulated at its own pose in a world built by ``method``
     (default: `HybridConfig`) from other sweeps of its log, with its annotated objects. Where the simulation returns and

@@ -1,4 +1,4 @@
-"""TrafficPlan at random: actors on lanes that run into nothing."""
+"""Random traffic: actors on lanes, without collisions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from resweep.dataset.dataset_plan import DatasetPlan, RunPlan
 from resweep.errors import ResweepError
 from resweep.scenario import Bank, Scenario
-from resweep.scenario.ground import ground_of
+from resweep.scenario.ground import find_ground
 from resweep.scenario.spec import ActorSpec
 from resweep.worlds import World
 
@@ -25,7 +25,7 @@ def add_traffic(plan: DatasetPlan, run: RunPlan, world: World, bank: Bank) -> Sc
     wanted = int(rng.integers(traffic.count[0], traffic.count[1] + 1))
     candidates = [_draw_actor(plan, rng, bank, f"traffic {at}") for at in range(_TRIES * wanted)]
     scenario = _add_actors(run.scenario, candidates)
-    ground = ground_of(world)
+    ground = find_ground(world)
     actors = scenario.make_actors(ground, bank)
     clashes: dict[str, set[str]] = {}
     for found in scenario.find_overlaps(ground, actors):

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from resweep.config import Positive, Spec
 from resweep.errors import SettingsError
 
-_TINY = 1e-9
+_TOLERANCE = 1e-9
 
 
 class AnswerRules(Spec):
@@ -55,7 +55,7 @@ class LoopConfig(Spec):
     @model_validator(mode="after")
     def _check(self) -> LoopConfig:
         steps = 1.0 / (self.control_hz * self.physics_step_s)
-        if abs(steps - round(steps)) > _TINY * steps or round(steps) < 1:
+        if abs(steps - round(steps)) > _TOLERANCE * steps or round(steps) < 1:
             raise SettingsError(
                 "physics_step_s",
                 f"{self.physics_step_s:g} s does not divide the {1 / self.control_hz:g} s between two commands",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from resweep.drive.body.collisions import actor_bounds
+from resweep.drive.body.collisions import find_actor_bounds
 from resweep.drive.idm import Driver, Idm, RoadUser
 from resweep.errors import ResweepError, nearest_names
 from resweep.pose import Array, Trajectory
@@ -50,7 +50,7 @@ class Traffic:
 
 def _see(actor: Actor, time_s: float) -> RoadUser:
     pose = actor.pose_at(time_s)
-    return RoadUser(pose, actor.velocity(pose[:3, 3], time_s)[:2], actor_bounds(actor))
+    return RoadUser(pose, actor.velocity(pose[:3, 3], time_s)[:2], find_actor_bounds(actor))
 
 
 class Trigger:
@@ -102,7 +102,7 @@ def make_traffic(
             raise ResweepError(f"reactive: the scenario has no actor '{name}'; {nearest_names(name, names)}")
     if scenario is None or not scenario.actors:
         return Traffic()
-    freed = [_without_trigger(spec) for spec in scenario.actors]
+    freed = [_drop_trigger(spec) for spec in scenario.actors]
     lasting = Scenario(
         **{**scenario.model_dump(exclude_unset=True), "actors": freed, "duration_s": duration_s + _MARGIN_S}
     )
@@ -123,7 +123,7 @@ def make_traffic(
 _MARGIN_S = 1.0  # actors outlast the drive, so that the last sweep still sees them
 
 
-def _without_trigger(spec: ActorSpec) -> ActorSpec:
+def _drop_trigger(spec: ActorSpec) -> ActorSpec:
     if spec.start_within_m is None:
         return spec
     given = spec.model_dump(exclude_unset=True)

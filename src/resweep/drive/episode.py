@@ -10,7 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from resweep.drive.body.collisions import BoxProbe, ContactMonitor, actor_bounds, find_actor_contact, find_map_contact
+from resweep.drive.body.collisions import (
+    BoxProbe,
+    ContactMonitor,
+    find_actor_bounds,
+    find_actor_contact,
+    find_map_contact,
+)
 from resweep.drive.body.footing import Footing
 from resweep.drive.command import Command, Event
 from resweep.drive.config import LoopConfig
@@ -19,7 +25,7 @@ from resweep.drive.idm import RoadUser
 from resweep.drive.nearness import NearnessLog
 from resweep.drive.sensing.instruments import WIDTHS, VehicleMotion, make_instruments
 from resweep.drive.sensing.lidars import Known, MountedLidar
-from resweep.drive.sensing.observation import Observation, Scan, Truth, no_readings
+from resweep.drive.sensing.observation import Observation, Scan, Truth, make_no_readings
 from resweep.drive.sensing.rig import Rig
 from resweep.drive.vehicles import State, Vehicle, advance
 from resweep.errors import ResweepError
@@ -42,8 +48,8 @@ class Surroundings:
 class Episode:
     """A drive that is under way. `begin` gives the first observation, `step` takes a command and gives the next.
 
-    ``outcome`` is empty until the drive ends: then ``goal``, ``collision``, ``left-ground`` or ``time``, or what `end`
-    says. ``states`` are rows (time, x, y, z, yaw, speed, lateral speed, yaw rate, steering) after each step.
+    ``outcome`` is empty until the drive ends: then ``goal``, ``collision``, ``left-ground`` or ``time``, or the outcome
+    given to `end`. ``states`` are rows (time, x, y, z, yaw, speed, lateral speed, yaw rate, steering) after each step.
     """
 
     def __init__(
@@ -210,7 +216,7 @@ class Episode:
     def _cut(self, states: list[State], poses: Array, last: int) -> None:
         """Let the vehicle stand at knot ``last`` for the rest of a period."""
         for at in range(last + 1, len(states)):
-            states[at] = _stopped(states[last])
+            states[at] = _stop_state(states[last])
             poses[at] = poses[last]
 
     def _hold(self, path: Trajectory, states: list[State], contact_s: float) -> tuple[Trajectory, list[State]]:
@@ -220,7 +226,7 @@ class Episode:
         poses[after] = pose
         last = states[max(0, int(np.flatnonzero(~after)[-1]))] if (~after).any() else states[0]
         x, y = float(pose[0, 3]), float(pose[1, 3])
-        held = replace(_stopped(last), x=x, y=y, yaw=math.atan2(pose[1, 0], pose[0, 0]))
+        held = replace(_stop_state(last), x=x, y=y, yaw=math.atan2(pose[1, 0], pose[0, 0]))
         return Trajectory.trusted(times, poses), [
             held if late else state for state, late in zip(states, after, strict=True)
         ]
@@ -264,7 +270,7 @@ class Episode:
 
     def _observe(self, motion: VehicleMotion, scans: Scans) -> Observation:
         read = {name: instrument.read(motion) for name, instrument in self._instruments.items()}
-        readings = {name: read.get(name, no_readings(width)) for name, width in WIDTHS.items()}
+        readings = {name: read.get(name, make_no_readings(width)) for name, width in WIDTHS.items()}
         truth = self._make_truth() if self._truth else None
         return Observation(self.number, self.time_s, scans, **readings, truth=truth)
 
@@ -272,7 +278,7 @@ class Episode:
         rows = []
         for actor in self._around.traffic.actors:
             if actor.is_present(self.time_s, self.time_s):
-                pose, bounds = actor.pose_at(self.time_s), actor_bounds(actor)
+                pose, bounds = actor.pose_at(self.time_s), find_actor_bounds(actor)
                 size = (bounds[1] - bounds[0]).tolist()
                 yaw = math.atan2(pose[1, 0], pose[0, 0])
                 rows.append((actor.name, *pose[:3, 3].tolist(), yaw, *size))
@@ -284,5 +290,5 @@ class Episode:
         self.states.append([self.time_s, s.x, s.y, z, s.yaw, s.speed, s.lateral, s.yaw_rate, s.steering])
 
 
-def _stopped(state: State) -> State:
+def _stop_state(state: State) -> State:
     return replace(state, speed=0.0, lateral=0.0, yaw_rate=0.0, acceleration=0.0)

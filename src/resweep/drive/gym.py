@@ -118,13 +118,13 @@ class DriveEnv(gymnasium.Env):  # type: ignore[misc,name-defined]
         angle = (np.arange(self.config.sectors) + 0.5) * 2 * math.pi / self.config.sectors - math.pi
         far = [math.cos(value) for value in angle.tolist()], [math.sin(value) for value in angle.tolist()]
         seen = self._ranges < self.config.range_m
-        _dot(
+        _draw_dot(
             image, self._ranges[seen] * np.array(far[0])[seen], self._ranges[seen] * np.array(far[1])[seen], scale, 235
         )
         distance, bearing = self._goal()
         reach = min(distance, self.config.range_m)
-        _dot(image, [reach * math.cos(bearing)], [reach * math.sin(bearing)], scale, (60, 200, 90))
-        _dot(image, [0.0], [0.0], scale, (240, 140, 30))
+        _draw_dot(image, [reach * math.cos(bearing)], [reach * math.sin(bearing)], scale, (60, 200, 90))
+        _draw_dot(image, [0.0], [0.0], scale, (240, 140, 30))
         return image
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class DriveEnv(gymnasium.Env):  # type: ignore[misc,name-defined]
         self._episode = None
 
     def _take(self, observation: Observation) -> None:
-        """Keep what the sensors say last."""
+        """Keep the latest readings of the sensors."""
         if (place := observation.gps.last) is not None:
             self._place = place[:2]
         if (yaw := observation.compass.last) is not None:
@@ -143,7 +143,7 @@ class DriveEnv(gymnasium.Env):  # type: ignore[misc,name-defined]
         if scans:
             settings = self.config
             places = np.concatenate([select_by_height(scan, settings.low_m, settings.high_m) for scan in scans])
-            self._ranges = nearest_by_sector(places, settings.sectors, settings.range_m)
+            self._ranges = find_nearest_by_sector(places, settings.sectors, settings.range_m)
 
     def _goal(self) -> tuple[float, float]:
         """Distance and bearing of the goal."""
@@ -175,7 +175,7 @@ def select_by_height(scan: Scan, low_m: float, high_m: float) -> Array:
     return np.asarray(np.einsum("ni,ji->nj", kept, turn[:2]) + at[:2])
 
 
-def nearest_by_sector(places: Array, sectors: int, range_m: float) -> Array:
+def find_nearest_by_sector(places: Array, sectors: int, range_m: float) -> Array:
     """Distance (sectors,) float32 of the nearest place (n, 2) in each direction, counter-clockwise from behind."""
     angle = portable.arctan2(places[:, 1], places[:, 0]) + math.pi
     sector = np.minimum((angle * (sectors / (2 * math.pi))).astype(int), sectors - 1)
@@ -194,7 +194,7 @@ def make_vector(make: Callable[[], DriveEnv], count: int) -> Any:
     return gymnasium.vector.AsyncVectorEnv([partial(make) for _ in range(count)], context="spawn")
 
 
-def _dot(image: Array, x: Any, y: Any, scale: float, colour: Any) -> None:
+def _draw_dot(image: Array, x: Any, y: Any, scale: float, colour: Any) -> None:
     """Draw squares of three pixels at places in the vehicle's frame; x forward is up."""
     half = len(image) // 2
     row = np.rint(half - np.asarray(x) * scale).astype(int)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from resweep import portable
 from resweep.config import NotNegative, Positive, Spec
-from resweep.drive.body.collisions import actor_bounds
+from resweep.drive.body.collisions import find_actor_bounds
 from resweep.drive.lane import Lane
 from resweep.pose import Array, Trajectory
 from resweep.scenario import Actor
@@ -76,7 +76,7 @@ class Driver:
         self._idm, self._desired = idm, desired_mps
         self.lane = Lane(path.poses[:, :2, 3])
         self._by_length = _index_by_length(path.poses)
-        self._bounds = actor_bounds(actor)
+        self._bounds = find_actor_bounds(actor)
         self.s, self.speed = 0.0, desired_mps
         self.actor = replace(actor, trajectory=Trajectory(np.zeros(1), path.poses[:1]))
         self._times, self._poses = [0.0], [path.poses[0]]

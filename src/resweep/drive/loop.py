@@ -177,7 +177,7 @@ class Loop:
         progress: bool,
         decisions: list[Decision] | None,
     ) -> Run:
-        # A vehicle that stands on the world's ground may well look into nothing.
+        # The sensor of a vehicle on the world's ground may have nothing within reach.
         warnings.filterwarnings("ignore", message=r"sweep \d+: none of", module=r"resweep\.drive")
         if output is None:
             return self._drive(MemoryRecorder(keep), progress, decisions)

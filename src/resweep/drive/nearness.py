@@ -31,8 +31,8 @@ class Nearness:
     def to_plain(self) -> dict[str, float | None]:
         """As JSON holds it: what is infinite is null."""
         return {
-            "min_distance_m": _finite(self.min_distance_m),
-            "min_ttc_s": _finite(self.min_ttc_s),
+            "min_distance_m": _to_finite(self.min_distance_m),
+            "min_ttc_s": _to_finite(self.min_ttc_s),
             "first_seen_s": self.first_seen_s,
         }
 
@@ -75,5 +75,5 @@ class NearnessLog:
                 self.actors[actor.name] = replace(old, first_seen_s=time_s)
 
 
-def _finite(value: float) -> float | None:
+def _to_finite(value: float) -> float | None:
     return value if math.isfinite(value) else None

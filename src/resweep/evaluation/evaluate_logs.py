@@ -61,7 +61,7 @@ def evaluate(
     those of the vocabulary). ``range_max_m`` is the data range of the range images (default: that of the real sensor,
     then of the simulated one, then the largest real range). ``tolerance_rad`` is how far apart beams matched by
     direction may be. ``extra`` takes figures that the caller knows: primitives, build_s, sweeps_per_s. With a
-    ``world``, ``log_likelihood`` says how likely it holds the real beams to be, each sweep registered to it by its pose
+    ``world``, ``log_likelihood`` is that of the real beams in it, each sweep registered to it by its pose
     (`resweep.Retracer.for_log`).
     ``threads``: 0 for all cores. ``memory`` bounds what is held, such as "4GB" or a number of bytes (default: half of
     the machine's): clouds beyond it are kept in temporary files, and figures do not depend on it.
@@ -70,10 +70,10 @@ def evaluate(
 
     Example: ``print(rs.evaluate(rs.open_log("simulated"), rs.open_log("recorded"))["c2c_m"])``
     """
-    sim_log, real_log = _as_log(sim, "the simulated", labels), _as_log(real, "the real", labels)
+    sim_log, real_log = _to_log(sim, "the simulated", labels), _to_log(real, "the real", labels)
     if labels is not None and sim_log.labels.known and real_log.labels.known:
         _check_needed(load_labels(labels), sim_log.labels, real_log.labels)
-    known = _checked_extra(extra or {})
+    known = _check_extra(extra or {})
     _check_positive(range_max_m=range_max_m, tolerance_rad=tolerance_rad, max_gap_s=max_gap_s)
     sim_log = sim_log if sim_log.map_filter is not None else prepare_drive(sim_log)
     real_log = prepare_drive(real_log)
@@ -94,7 +94,7 @@ def evaluate(
     if totals.accumulated is not None:
         totals.accumulated.sum_into(totals.total)
     if world is not None:
-        known["log_likelihood"] = _mean_likelihood(world, real_log, [at_real for _, at_real in pairs])
+        known["log_likelihood"] = _average_likelihood(world, real_log, [at_real for _, at_real in pairs])
     return totals.report(known)
 
 
@@ -106,7 +106,7 @@ def _choose_left_out(sim: Log, real: Log) -> MapFilter | None:
     return MapFilter(near_m=sim.map_filter.near_m) if foreign else sim.map_filter  # ids of another vocabulary
 
 
-def _mean_likelihood(world: World | StreamedWorld, real: Log, numbers: list[int]) -> float:
+def _average_likelihood(world: World | StreamedWorld, real: Log, numbers: list[int]) -> float:
     """The mean log-likelihood of the beams of some sweeps, but those that returned from what no map holds."""
     retracer, beams = Retracer.for_log(world, real), Column()
     for at in numbers:
@@ -116,7 +116,7 @@ def _mean_likelihood(world: World | StreamedWorld, real: Log, numbers: list[int]
     return beams.mean()
 
 
-def _as_log(given: Any, which: str, labels: LabelSet | str | Path | None) -> Log:
+def _to_log(given: Any, which: str, labels: LabelSet | str | Path | None) -> Log:
     """A log, with the vocabulary ``labels`` where it does not know its own."""
     if isinstance(given, Sweep):
         given = Log.from_sweeps([given])
@@ -139,7 +139,7 @@ def _check_needed(labels: LabelSet, *own: LabelSet) -> None:
         )
 
 
-def _checked_extra(extra: Mapping[str, float]) -> Values:
+def _check_extra(extra: Mapping[str, float]) -> Values:
     for name, value in extra.items():
         if name not in COST_METRICS:
             raise ResweepError(f"evaluate: extra figure '{name}' is unknown; {nearest_names(name, COST_METRICS)}")

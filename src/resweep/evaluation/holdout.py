@@ -21,13 +21,13 @@ from resweep.evaluation.report.report import Report
 from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.map_filter import MapFilter
-from resweep.memory import parse_memory, resident_memory
+from resweep.memory import measure_resident_memory, parse_memory
 from resweep.sensors.infer.inferred_drive import prepare_drive
 from resweep.simulate import RealismModel, Retracer
 from resweep.sweep import Sweep
 from resweep.worlds import StreamedWorld, World
 
-_COMPARING = 500 * 10**6  # bytes for a pair of sweeps and what is near it
+_PAIR_BYTES = 500 * 10**6  # for comparing a pair of sweeps, with the recorded cloud near it
 
 
 def holdout(
@@ -59,7 +59,7 @@ def holdout(
 
     ``memory`` bounds the build and the comparison. ``partial`` names a folder in which finished stages of the build are
     kept, and found by the same call; it stays until its caller removes it.
-    ``progress`` shows the stages. With a learned model ``realism`` drawn returns are as it says. ``seed`` is that of
+    ``progress`` shows the stages. A learned model ``realism`` changes drawn returns. ``seed`` is that of
     drawn returns. ``build`` gives the world of the other sweeps in place of all this. ``accumulate``,
     ``labels`` and ``threads`` are those of `evaluate`.
 
@@ -83,8 +83,8 @@ def holdout(
     real = replace(log[chosen], load=held_out.real, labels=log.labels if log.labels.known else world.labels)
     fired: dict[str, Any] = {"labels": world.labels, "map_filter": held_out.left_out}
     simulated = replace(log[chosen], load=held_out.simulated, name="simulated", **fired)
-    # What the world takes beyond the bound was the build's to say.
-    bound = max(parse_memory(memory), resident_memory() + _COMPARING)
+    # The build has already refused a world beyond the bound.
+    bound = max(parse_memory(memory), measure_resident_memory() + _PAIR_BYTES)
     how: dict[str, Any] = {"accumulate": accumulate, "labels": labels, "threads": threads}
     report = evaluate(simulated, real, recorded=log, memory=bound, progress=progress, **how)
     values = {

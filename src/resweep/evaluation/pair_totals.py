@@ -23,7 +23,7 @@ from resweep.label_mapping import map_labels
 from resweep.labels import NO_LABELS
 from resweep.log import Log
 from resweep.map_filter import MapFilter
-from resweep.memory import spare_memory
+from resweep.memory import find_spare_memory
 from resweep.work import Workers, is_here, map_batches
 
 WORST = 3  # pairs that a report shows
@@ -75,7 +75,7 @@ class PairTotals:
 
     def _divide_memory(self, beams: int, at_real: int) -> None:
         """Make room for clouds, from the first pair: what its ``beams`` take is not left for them."""
-        spare = spare_memory(self.memory, BEAM_BYTES * beams, "comparing a pair of sweeps")
+        spare = find_spare_memory(self.memory, BEAM_BYTES * beams, "comparing a pair of sweeps")
         clouds = spare // (2 if self.accumulate else 1)
         if self.gathers:
             self.cloud = RecordedCloud(self.real.poses[0][:3, 3], self.threads, count_points(clouds))
@@ -188,8 +188,8 @@ class PairTotals:
             notes=[*self.caveats.lines(), *lines],
             settings={
                 "resweep": resweep.__version__,
-                "sim": _title(self.sim),
-                "real": _title(self.real),
+                "sim": _make_title(self.sim),
+                "real": _make_title(self.real),
                 "sweeps": len(self.pairs),
                 "range_max_m": self.range_max_m,
                 "labels": labels.name,
@@ -213,6 +213,6 @@ class PairTotals:
         return {**place, **sums.metrics(self.thin, self.range_max_m)}
 
 
-def _title(log: Log) -> str:
+def _make_title(log: Log) -> str:
     names = dict.fromkeys(part for part in (log.name, log.sensor_name) if part)
     return " · ".join(names) or "sweep"

@@ -1,8 +1,8 @@
-"""Locks on file systems that have none: a file that exists while its process works, and says which process that is.
+"""Locks on file systems that have none: a file that exists while its process works, and names that process.
 
 Creating it fails if it exists, on network file systems too. A killed process leaves it behind. If that process was one
-of this host, it is known to be dead, and its file is taken over. Of a process on another host nobody here can say, and
-the error names the file to remove.
+of this host, it is known to be dead, and its file is taken over. Whether a process on another host lives is
+unknown here, and the error names the file to remove.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _JUST_BEGUN_S = 10.0  # in which a file may still be empty
 
 
 def describe_this_process() -> dict[str, Any]:
-    """What a lock says of its holder: process, host and time."""
+    """The record of this process in a lock: process, host and time."""
     return {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S %z")}
 
 
 def describe_holder(holder: Any) -> str:
-    """Who writes an output, from what its lock says; None or anything odd says nothing."""
+    """Who writes an output, from the record in its lock; "another process" where it has none."""
     text = "another process is writing it"
     with suppress(KeyError, TypeError, ValueError):
         here = "" if holder["host"] == socket.gethostname() else f" on {holder['host']}"

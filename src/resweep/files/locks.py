@@ -108,7 +108,7 @@ def _lock(place: Path, named: Path) -> tuple[Path, int | None]:
             os.close(descriptor)
             raise
         os.close(descriptor)  # its last holder has just removed that file: once more with a new one
-    with suppress(OSError):  # on a full disk the lock holds too, but does not say whose it is
+    with suppress(OSError):  # on a full disk the lock holds too, but does not name its holder
         os.ftruncate(descriptor, 0)
         os.lseek(descriptor, 0, os.SEEK_SET)
         os.write(descriptor, json.dumps(describe_this_process()).encode())
@@ -131,7 +131,7 @@ def _is_same(descriptor: int, place: Path) -> bool:
 
 
 def _describe_holder(descriptor: int) -> str:
-    with suppress(OSError, ValueError):  # it has only just begun, and says nothing yet
+    with suppress(OSError, ValueError):  # it has only just begun, and has no record yet
         os.lseek(descriptor, 0, os.SEEK_SET)
         return describe_holder(json.loads(os.read(descriptor, 1000)))
     return describe_holder(None)

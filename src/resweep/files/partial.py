@@ -116,9 +116,9 @@ class Inputs:
                 )
 
 
-def hash_text(*words: object) -> str:
+def hash_text(*parts: object) -> str:
     """The SHA-256 of some texts, as hexadecimal digits."""
-    return hashlib.sha256("\n".join(map(str, words)).encode()).hexdigest()
+    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
 
 
 def describe_files(paths: Iterable[Path]) -> Iterator[str]:

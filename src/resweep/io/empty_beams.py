@@ -2,7 +2,7 @@
 
 `infer_empty_beams` estimates the grid of a log's LiDAR from some of its sweeps, once, when a sweep is first read,
 and checks it on returns held out; each sweep then gets the beams that returned nothing. Where no grid can be
-trusted, sweeps keep the beams that they have, and ``log.empty_beams`` says why.
+trusted, sweeps keep the beams that they have, and ``log.empty_beams`` notes why.
 
 The grid is that of the points as measured. Points of which the log's own motion was taken out (``LidarRig.motion``)
 are put back where their LiDAR measured them first, and the new beams are moved as the points were; where times
@@ -27,8 +27,8 @@ from resweep.sensors.infer.complete_beams import complete_beams
 from resweep.sensors.infer.grid_check import check_grid, is_crowded
 from resweep.sweep import Sweep
 
-_SWEEPS = 5  # that the grid is estimated from
-_CHECKED = 2  # of them, on which it is checked
+_GRID_SWEEPS = 5  # that the grid is estimated from
+_CHECKED_SWEEPS = 2  # of them, on which it is checked
 _MOMENT_S = 1e-3  # vehicles move smoothly: between poses so far apart, matrices may be interpolated
 _MAX_MOMENTS = 60_000  # a sweep that lasts longer than a minute has times that are wrong
 _UPRIGHT = np.diag([1.0, -1.0, -1.0, 1.0])
@@ -112,7 +112,7 @@ def _has_empty(sweep: Sweep) -> bool:
 
 def _estimate_grids(log: Log, rig: LidarRig) -> tuple[list[BeamGrid], EmptyBeams]:
     """The grid of each LiDAR, and where empty beams then come from; no grid where one of them fails the check."""
-    sweeps = sample_readable(log, _SWEEPS)
+    sweeps = sample_readable(log, _GRID_SWEEPS)
     if sweeps and all(_has_empty(sweep) for sweep in sweeps):
         return [], EmptyBeams("stored", "as stored")
     sweeps = [sweep for sweep in sweeps if not _has_empty(sweep)]
@@ -123,7 +123,7 @@ def _estimate_grids(log: Log, rig: LidarRig) -> tuple[list[BeamGrid], EmptyBeams
             grid = estimate_grid(parts)
         except ResweepError as error:
             return [], EmptyBeams("unknown", f"not inferred: {str(error).removeprefix('grid: ')}")
-        for part in parts[:: max(1, len(parts) - 1)][:_CHECKED]:
+        for part in parts[:: max(1, len(parts) - 1)][:_CHECKED_SWEEPS]:
             if (why := check_grid(grid, part)) is not None:
                 return [], EmptyBeams("unknown", f"not inferred: {why}")
         grids.append(grid)

@@ -1,4 +1,4 @@
-"""What a file format is to Resweep: one entry in the table, at the foot of its module."""
+"""The table entry of a file format, at the foot of its module."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NOT_READ_EITHER = {
     **dict.fromkeys((".pts", ".ptx", ".asc", ".csv", ".txt"), ".xyz"),
     **dict.fromkeys((".stl", ".glb", ".gltf"), ".obj"),
 }
-_LIKENESS = 0.7  # of suffixes, to suggest one for the other: two letters that changed places, or one more
+_MIN_SUFFIX_LIKENESS = 0.7  # of suffixes, to suggest one for the other: two letters that changed places, or one more
 
 Function = TypeVar("Function", bound=Callable[..., object])
 FRAMES = ("sensor", "deskewed", "world")
@@ -57,10 +57,10 @@ class Format:
 
     A format of single sweeps gives ``suffixes``, ``read(path, **options)`` and ``write(sweep, path,
     frame=..., **options)``; a folder of such files is then a log without further code. ``peek(path)``
-    gives the `Header` without reading the points, or None where the file says nothing of its pose;
+    gives the `Header` without reading the points, or None where the file has no pose;
     ``fields(path)`` the names of the points' fields, where files of one format may differ in them; ``labels(path)``
-    what the label ids in a file mean, and ``facts(path)`` what is known of the log that it is of. ``placed(path)`` says
-    whether a file tells where its sensor was (default: if it has a `Header`); files of other clouds have no beams.
+    what the label ids in a file mean, and ``facts(path)`` what is known of the log that it is of. ``placed(path)`` is
+    whether a file has the position of its sensor (default: if it has a `Header`); files of other clouds have no beams.
     ``crs(path)`` is the coordinate system that a file names, or nothing.
 
     A format of whole logs gives ``recognises(path)``, ``open_log(path, **options)`` and, if it can be
@@ -141,7 +141,7 @@ def explain_suffix(path: Path, known: Iterable[str]) -> str:
     for ending in sorted({*_NOT_READ, *_NOT_READ_EITHER}, key=len, reverse=True):
         if name.endswith(ending):
             return _NOT_READ[_NOT_READ_EITHER.get(ending, ending)].replace("NAME", path.name[: -len(ending)])
-    return f"unknown suffix '{suffix}'; {nearest_names(suffix, known, cutoff=_LIKENESS)}"
+    return f"unknown suffix '{suffix}'; {nearest_names(suffix, known, cutoff=_MIN_SUFFIX_LIKENESS)}"
 
 
 def check_frame(frame: str) -> str:
@@ -165,7 +165,7 @@ def read_as(entry: Format, path: Path, **options: Any) -> Sweep:
 
 
 def peek_as(entry: Format, path: Path) -> Header | None:
-    """What the file says of its pose and time, or None if nothing."""
+    """The pose and time in the file, or None if it has none."""
     if entry.peek is None:
         return None
     with explain_errors(entry, path):
@@ -173,7 +173,7 @@ def peek_as(entry: Format, path: Path) -> Header | None:
 
 
 def is_placed(entry: Format, path: Path) -> bool:
-    """Whether the file says where its sensor was."""
+    """Whether the file has the position of its sensor."""
     if entry.placed is None:
         return peek_as(entry, path) is not None
     with explain_errors(entry, path):

@@ -30,7 +30,7 @@ FILE = "log.json"
 class Facts:
     """What is known of a log besides its sweeps, as log.json and .sweep files keep it.
 
-    ``labels`` is None where an older file does not say; the other fields are those of `Log`.
+    ``labels`` is None in older files, which do not have it; the other fields are those of `Log`.
     """
 
     sensor_name: str = ""
@@ -91,7 +91,7 @@ class Facts:
             None if labels is None else validate(labels, LabelSet, f"{where}, labels"),
             _take(data, "poses_known", bool, where),
             _take(data, "times_known", bool, where),
-            # Older files do not say it.
+            # Older files do not have it.
             _take({"sensor_position_known": True, **data}, "sensor_position_known", bool, where),
             _parse_beams(_take(beams, "source", str, where), _take(beams, "detail", str, where), where),
             _take({"crs": "", **data}, "crs", str, where),
@@ -101,7 +101,7 @@ class Facts:
         )
 
     def apply(self, log: Log, keeps_beams: bool) -> Log:
-        """``log``, as its reader opened it, with what the facts know better.
+        """``log``, as its reader opened it, with the facts that it lacks.
 
         A reader that had to assume times, or found no poses, knows best that they are gone. Empty beams are those of
         the facts only in a layout that ``keeps_beams``: others were written without.
@@ -133,7 +133,7 @@ def _parse_scale(value: object, where: str) -> float | None:
 
 @dataclass(frozen=True)
 class LogRecord:
-    """What log.json says: the ``layout`` (a name of `FORMATS`), how many ``sweeps``, and the facts of the log."""
+    """The content of log.json: the ``layout`` (a name of `FORMATS`), how many ``sweeps``, and the facts of the log."""
 
     layout: str
     sweeps: int
@@ -159,7 +159,7 @@ def write_record(log: Log, folder: Path, layout: str, frame: str) -> None:
 
 
 def read_record(folder: Path) -> LogRecord | None:
-    """What the log.json of a folder says, or None where there is none of ours."""
+    """The record in the log.json of a folder, or None where there is none of ours."""
     file = folder / FILE
     if not file.is_file():
         return None

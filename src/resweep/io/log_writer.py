@@ -16,7 +16,7 @@ from resweep.files import atomic_folder
 from resweep.files.partial import hash_text, resumable_folder
 from resweep.files.publication import NEW
 from resweep.io.folders import sweep_files
-from resweep.io.folders.pending import OnSweep, Pending
+from resweep.io.folders.pending import OnSweep, PendingSweeps
 from resweep.io.format import Format, check_frame, check_options, list_options
 from resweep.io.log_json import FILE, read_record, write_record
 from resweep.io.recorded_log import recognise_log
@@ -51,7 +51,7 @@ def write_log(
     With ``resume`` sweeps that are finished are kept beside ``path``, in a folder of its name and ``.partial``, until
     the log is whole. A write that was stopped goes on after them if it is called again with the same log.
     Formats whose files depend on all sweeps (nuscenes, ros2) keep copies of the sweeps there, and are written anew from
-    these. Of a log that is computed as it is read, ``made_from`` says what its sweeps depend on beside its times and
+    these. Of a log that is computed as it is read, ``made_from`` gives what its sweeps depend on beside its times and
     poses, as texts: "inputs" and "config". With others, finished sweeps are not used.
 
     ``workers`` load and write the sweeps (default: this process); the bytes are the same.
@@ -84,7 +84,7 @@ def write_log(
         _check_target(path, overwrite)
         if not resume:
             with atomic_folder(stage(path)) as folder:
-                pending = Pending(log, f"writing {path.name}", None, progress, **shared)
+                pending = PendingSweeps(log, f"writing {path.name}", None, progress, **shared)
                 _complete(folder, path, log, entry, frame, pending, options, finish)
         else:
             key = _make_key(log, format, frame, options, made_from or {})
@@ -93,7 +93,7 @@ def write_log(
                 if entry.write_log is not None and not entry.resumes:
                     shutil.rmtree(folder)
                     folder.mkdir()
-                pending = Pending(log, f"writing {path.name}", partial, progress, **shared)
+                pending = PendingSweeps(log, f"writing {path.name}", partial, progress, **shared)
                 _complete(folder, path, log, entry, frame, pending, options, finish)
         discard_stage(path)
 
@@ -104,7 +104,7 @@ def _complete(
     log: Log,
     entry: Format,
     frame: str,
-    sweeps: Pending,
+    sweeps: PendingSweeps,
     options: dict[str, Any],
     finish: Callable[[Path], None] | None,
 ) -> None:
@@ -115,7 +115,7 @@ def _complete(
     publish(folder, path, last=FILE)
 
 
-def _fill(folder: Path, log: Log, entry: Format, frame: str, sweeps: Pending, options: dict[str, Any]) -> None:
+def _fill(folder: Path, log: Log, entry: Format, frame: str, sweeps: PendingSweeps, options: dict[str, Any]) -> None:
     """Fill ``folder`` with the sweeps that are not there yet, and all else of a log."""
     if entry.write_log is not None:
         log = entry.write_log(log, sweeps, folder, frame=frame, **options) or log

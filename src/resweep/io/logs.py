@@ -14,7 +14,7 @@ from resweep.io.folders.pose_files import read_poses_of
 from resweep.io.format import list_options
 from resweep.io.recorded_log import LogSource, find_part, open_recorded
 from resweep.io.registry import FORMATS
-from resweep.io.source import absolute_name
+from resweep.io.source import make_absolute_name
 from resweep.labels import LabelSet, load_labels
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, check_rigid
@@ -41,21 +41,21 @@ def open_log(
     """Open a log without loading its sweeps: a folder, a dataset's sequence, or one sweep file.
 
     The format is guessed from the content unless given. ``poses`` (a file, a `Trajectory`, or (n, 4, 4))
-    replaces the log's own; ``raw=True`` says that its points are not motion-compensated, and gives every
+    replaces the log's own; ``raw=True`` marks its points as not motion-compensated, and gives every
     sweep the motion of ``poses`` through its point times. ``rate_hz`` sets the times of a log without any
     (10 Hz if not given). A log without poses has identity poses, and ``poses_known`` is false.
     Poses of a KITTI file have no times: line i is the pose of sweep i, or with ``pose_rate_hz`` so many lines are a
     second, the first at the first sweep's time.
 
-    ``labels`` says what the label ids mean, where the format does not or is wrong: a `LabelSet`, its name or a YAML
-    file of it.
+    ``labels`` is the vocabulary of the label ids, where the format has none or a wrong one: a `LabelSet`, its name or a
+    YAML file of it.
 
     ``keep_going=True`` leaves out sweeps that are empty, cannot be read or have no good pose, each with a warning;
     ``log.skipped`` has them. To know them beforehand it reads every sweep once, one at a time, while opening;
     ``"poses"`` reads none and looks only at the poses.
 
     Where a format keeps only returns, the beams that came back empty are inferred from the LiDAR's grid;
-    ``log.empty_beams`` says how, or why not. ``empty_beams=False`` leaves them out.
+    ``log.empty_beams`` notes how, or why not. ``empty_beams=False`` leaves them out.
     ``options`` are those of the format's reader, such as ``drop_nan=True`` or nuScenes' ``scene=``; a scene may also be
     opened like a folder of its dataset, as ``nuscenes/scene-0061``.
 
@@ -68,7 +68,7 @@ def open_log(
     path, part = find_part(path)
     check_finished(path)
     options = {**part, **options}
-    source = LogSource(absolute_name(path), format, rate_hz, empty_beams, bool(keep_going), tuple(options.items()))
+    source = LogSource(make_absolute_name(path), format, rate_hz, empty_beams, bool(keep_going), tuple(options.items()))
     log = open_recorded(source, path)
     if labels is not None:
         log = replace(log, labels=labels if isinstance(labels, LabelSet) else load_labels(labels))

@@ -43,13 +43,13 @@ def load_poses(
     if kind not in FORMATS:
         raise InputError(f"{path}: poses format '{kind}'; {nearest_names(kind, FORMATS)}")
     if kind == "csv":
-        stamps, poses = _from_csv(path, lines)
+        stamps, poses = _read_csv(path, lines)
     else:
         rows = _parse_numbers(path, lines, 8 if kind == "tum" else 12, kind)
         if kind == "tum":
-            stamps, poses = rows[:, 0], _from_quaternions(path, lines, rows[:, 1:4], rows[:, 4:8])
+            stamps, poses = rows[:, 0], _read_quaternions(path, lines, rows[:, 1:4], rows[:, 4:8])
         else:
-            poses = _from_matrices(path, lines, rows)
+            poses = _read_rotation_matrices(path, lines, rows)
             stamps = _find_kitti_times(path, len(poses), times, rate_hz)
             if (Tr := read_calib(path.with_name("calib.txt"))) is not None:
                 poses = portable.matmul(inverse(Tr), poses, Tr)
@@ -59,7 +59,7 @@ def load_poses(
 
 
 def write_poses(trajectory: Trajectory, path: str | Path, format: str | None = None) -> None:
-    """Write a trajectory as ``tum``, ``kitti`` (no times) or ``csv``; by default as the suffix says, else TUM."""
+    """Write a trajectory as ``tum``, ``kitti`` (no times) or ``csv``; by default by the suffix, else TUM."""
     path = find_path(path)
     kind = format or ("csv" if path.suffix.lower() == ".csv" else "tum")
     if kind not in FORMATS:
@@ -84,7 +84,7 @@ def read_times(path: Path) -> Array:
 def read_matrices(path: Path) -> Array:
     """Poses (n, 4, 4) from KITTI rows, in the frame that the file has them in."""
     lines = _read_lines(path)
-    return _from_matrices(path, lines, _parse_numbers(path, lines, 12, "kitti"))
+    return _read_rotation_matrices(path, lines, _parse_numbers(path, lines, 12, "kitti"))
 
 
 def read_rows(path: Path) -> tuple[Array | None, Array, dict[int, str]]:
@@ -97,7 +97,7 @@ def read_rows(path: Path) -> tuple[Array | None, Array, dict[int, str]]:
     widths = [len(line.split()) for _, line in lines]
     kind = "csv" if "," in lines[0][1] else "tum" if widths.count(8) > widths.count(12) else "kitti"
     if kind == "csv":
-        times, poses = _from_csv(path, lines)
+        times, poses = _read_csv(path, lines)
         _check_times(path, lines, times)
         return times, poses, {}
     times, poses = np.full(len(lines), np.nan), np.tile(np.eye(4), (len(lines), 1, 1))
@@ -107,9 +107,9 @@ def read_rows(path: Path) -> tuple[Array | None, Array, dict[int, str]]:
         try:
             row = _parse_numbers(path, [line], 8 if kind == "tum" else 12, kind)
             if kind == "kitti":
-                poses[at] = _from_matrices(path, [line], row)[0]
+                poses[at] = _read_rotation_matrices(path, [line], row)[0]
                 continue
-            poses[at] = _from_quaternions(path, [line], row[:, 1:4], row[:, 4:8])[0]
+            poses[at] = _read_quaternions(path, [line], row[:, 1:4], row[:, 4:8])[0]
             if row[0, 0] <= last:
                 raise InputError(f"{path}, line {line[0]}: time {float(row[0, 0])!r} of this pose was there before")
             times[at] = last = float(row[0, 0])
@@ -127,7 +127,7 @@ def read_calib(path: Path) -> Array | None:
         key, _, values = line.partition(":")
         if key.strip() in ("Tr", "Tr_velo_to_cam", "Tr_velo_cam"):
             row = _parse_numbers(path, [(number, values)], 12, "kitti")
-            return np.asarray(_from_matrices(path, [(number, values)], row)[0])
+            return np.asarray(_read_rotation_matrices(path, [(number, values)], row)[0])
     return None
 
 
@@ -191,7 +191,7 @@ def _parse_numbers(
     return np.array(rows).reshape(-1, width)
 
 
-def _from_quaternions(path: Path, lines: list[tuple[int, str]], position: Array, quaternion: Array) -> Array:
+def _read_quaternions(path: Path, lines: list[tuple[int, str]], position: Array, quaternion: Array) -> Array:
     norm = np.linalg.norm(quaternion, axis=1)
     bad = np.flatnonzero(np.abs(norm - 1) > _QUATERNION_TOLERANCE)
     if len(bad):
@@ -202,7 +202,7 @@ def _from_quaternions(path: Path, lines: list[tuple[int, str]], position: Array,
     return _make_poses(Rotation.from_quat(quaternion).as_matrix(), position)
 
 
-def _from_matrices(path: Path, lines: list[tuple[int, str]], rows: Array) -> Array:
+def _read_rotation_matrices(path: Path, lines: list[tuple[int, str]], rows: Array) -> Array:
     matrices = rows.reshape(-1, 3, 4)
     rotation = matrices[:, :, :3]
     error = np.abs(portable.matmul(rotation, rotation.transpose(0, 2, 1)) - np.eye(3)).max(axis=(1, 2))
@@ -223,7 +223,7 @@ def _make_poses(rotation: Array, position: Array) -> Array:
     return poses
 
 
-def _from_csv(path: Path, lines: list[tuple[int, str]]) -> tuple[Array, Array]:
+def _read_csv(path: Path, lines: list[tuple[int, str]]) -> tuple[Array, Array]:
     number, head = lines[0]
     names = [name.strip().strip('"').lower() for name in head.split(",")]
     if not any(name in _TIME_NAMES for name in names):
@@ -238,7 +238,7 @@ def _from_csv(path: Path, lines: list[tuple[int, str]]) -> tuple[Array, Array]:
     position = np.stack([columns[axis] for axis in "xyz"], axis=1)
     if all(name in columns for name in ("qx", "qy", "qz", "qw")):
         quaternion = np.stack([columns[name] for name in ("qx", "qy", "qz", "qw")], axis=1)
-        return times, _from_quaternions(path, lines[1:], position, quaternion)
+        return times, _read_quaternions(path, lines[1:], position, quaternion)
     for suffix, unit in (("", 1.0), ("_rad", 1.0), ("_deg", np.pi / 180)):
         angles = [f"{name}{suffix}" for name in ("yaw", "pitch", "roll")]
         if all(name in columns for name in angles):

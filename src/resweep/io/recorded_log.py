@@ -96,7 +96,7 @@ def _open(source: LogSource, path: Path) -> Log:
 
 
 def _is_sweep(path: Path, format: str | None) -> bool:
-    """Whether a file is opened as one sweep: as its suffix says, or in a ``format`` that has no logs."""
+    """Whether a file is opened as one sweep: by its suffix, or in a ``format`` that has no logs."""
     if format is None:
         return recognise_log(path) is None
     entry = get_format(format)

@@ -34,7 +34,7 @@ def encode_png(image: Array) -> bytes:
     """The bytes of a PNG of a grey image (height, width) or a coloured one (height, width, 3), uint8."""
     height, width = image.shape[:2]
     lines = image.reshape(height, -1)
-    rows = np.zeros((height, 1 + lines.shape[1]), np.uint8)  # the first byte of a line says: not filtered
+    rows = np.zeros((height, 1 + lines.shape[1]), np.uint8)  # the first byte of a line: not filtered
     rows[:, 1:] = lines
     kind = 0 if image.ndim == 2 else 2  # grey, or red green blue
     return assemble_png(width, height, kind, zlib.compress(rows.tobytes(), _LEVEL))
@@ -44,8 +44,8 @@ def assemble_png(width: int, height: int, kind: int, data: bytes) -> bytes:
     """The bytes of a PNG, 8 bits a channel: ``data`` are its compressed lines, ``kind`` is 0 for grey, 2 for colour."""
     header = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
     parts = ((b"IHDR", header), (b"IDAT", data), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, body) for name, body in parts)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_make_chunk(name, body) for name, body in parts)
 
 
-def _chunk(name: bytes, body: bytes) -> bytes:
+def _make_chunk(name: bytes, body: bytes) -> bytes:
     return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))

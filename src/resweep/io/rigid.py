@@ -12,7 +12,7 @@ from resweep.errors import InputError
 from resweep.pose import Array, Trajectory
 
 _QUATERNION_TOLERANCE = 1e-2
-_SAME = 1e-2
+_SAME_POSE_TOLERANCE = 1e-2
 
 
 def poses_from_quaternions(position: Any, quaternion: Any, where: str) -> Array:
@@ -58,7 +58,7 @@ def trajectory_from_rows(times: Array, poses: Array, where: str) -> Trajectory:
     times, poses = times[order], poses[order]
     repeated = np.r_[False, np.diff(times) <= 0]
     apart = np.r_[0.0, np.abs(np.diff(poses, axis=0)).max(axis=(1, 2), initial=0.0)]
-    wrong = np.flatnonzero(repeated & (apart > _SAME))
+    wrong = np.flatnonzero(repeated & (apart > _SAME_POSE_TOLERANCE))
     if len(wrong):
         raise InputError(
             f"{where}: two different poses at {float(times[wrong[0]]):.6f} s; each time may have one pose only"

@@ -1,9 +1,9 @@
 """How another process opens the same log: what a log is sent as to a worker.
 
-A log holds open files and functions. Where what opened it can be said in a few words, its ``load`` is bound to them
-(`with_source`), and a pickled log carries the words in place of the files: the worker opens the log by itself, once,
+A log holds open files and functions. Where a path and options open it again, its ``load`` is bound to them
+(`with_source`), and a pickled log carries these in place of the files: the worker opens the log by itself, once,
 when it first needs a sweep. What was done to the log afterwards (a slice, other poses, `Log.map`) travels with it, as
-functions do with cloudpickle. A log of sweeps in memory has no words, and is sent whole.
+functions do with cloudpickle. A log of sweeps in memory has no such source, and is sent whole.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Source(Protocol):
         ...
 
 
-def absolute_name(path: str | os.PathLike[str]) -> str:
+def make_absolute_name(path: str | os.PathLike[str]) -> str:
     """A path as processes in other folders know it; addresses such as ``s3://...`` stay as they are."""
     text = str(path)  # not os.fspath, which fetches what lies in an object store
     return text if "://" in text else os.path.abspath(text)
@@ -37,7 +37,7 @@ def with_source(log: Log, source: Source) -> Log:
     """``log``, which other processes open by ``source`` when it is pickled."""
     if not log.empty_beams.found:
         log.empty_beams.send_as(partial(_find_beams, source))
-    return replace(log, load=_Load(source, log))
+    return replace(log, load=_SweepLoader(source, log))
 
 
 def reopen(source: Source) -> Log:
@@ -55,7 +55,7 @@ def _reopen(key: bytes) -> Log:
     return source.open()
 
 
-class _Load:
+class _SweepLoader:
     """Loads the sweeps of a log; pickled, it becomes one that opens the log first."""
 
     def __init__(self, source: Source, log: Log | None = None) -> None:
@@ -66,8 +66,8 @@ class _Load:
             self._load = reopen(self._source).load
         return self._load(at)
 
-    def __reduce__(self) -> tuple[type[_Load], tuple[Source]]:
-        return _Load, (self._source,)
+    def __reduce__(self) -> tuple[type[_SweepLoader], tuple[Source]]:
+        return _SweepLoader, (self._source,)
 
 
 def _find_beams(source: Source) -> EmptyBeams:

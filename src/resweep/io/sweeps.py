@@ -1,4 +1,4 @@
-"""One sweep, one file: the format is what the suffix says."""
+"""One sweep, one file: the suffix gives the format."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What recordings teach: which beams do not return, how bright returns are (D, 4.2), what each point is (C, 3.2)."""
+"""Models learned from recordings: dropped beams and intensities (D, 4.2), and the class of each point (C, 3.2)."""

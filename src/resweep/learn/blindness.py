@@ -1,4 +1,4 @@
-"""Blind spots of a sensor as a channel: how often each laser came back empty towards each azimuth.
+"""Blind sectors of a sensor as a channel: how often each laser came back empty towards each azimuth.
 
 The vehicle and mounts take the returns of the same beams in every sweep.
 A network that looks at beams without their azimuth cannot know that.

@@ -16,8 +16,8 @@ from resweep.pose import Array
 from resweep.simulate.beam_channels import CHANNELS
 from resweep.simulate.realism.onnx_network import INPUT
 
-_LIGHT = CHANNELS.index("intensity")
-_CENTRES = 25  # of predicted intensities, at which their scatter is known
+_INTENSITY = CHANNELS.index("intensity")
+_N_CENTRES = 25  # of predicted intensities, at which their scatter is known
 _PRIOR_RAYS = 2.0  # which scatter as all rays do
 
 
@@ -44,13 +44,13 @@ def boost(task: Task, values: Array, target: Array, config: BoostingConfig) -> A
     options = {"max_iter": config.trees, "max_leaf_nodes": config.leaves, "learning_rate": config.learning_rate}
     kind = ensemble.HistGradientBoostingClassifier if task == "drop" else ensemble.HistGradientBoostingRegressor
     trees = kind(**options, early_stopping=False, random_state=config.seed)
-    wanted = target[rows] > 0.5 if task == "drop" else target[rows] - values[rows, _LIGHT]
+    wanted = target[rows] > 0.5 if task == "drop" else target[rows] - values[rows, _INTENSITY]
     return trees.fit(values[rows], wanted)
 
 
 def predict_intensities(trees: Any, values: Array) -> Array:
     """The intensities (n,) that trees predict for rays (n, 9)."""
-    return np.asarray(values[:, _LIGHT] + trees.predict(values), np.float64)
+    return np.asarray(values[:, _INTENSITY] + trees.predict(values), np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +64,13 @@ class ScatterTable:
 def tabulate_scatter(predicted: Array, place: Array, bins: int) -> ScatterTable:
     """How recorded intensities, in the bins ``place`` (n,), scatter about those that trees predict (n,)."""
     low, high = np.quantile(predicted, (0.001, 0.999))
-    centre = np.linspace(low, max(high, low + 1e-3), _CENTRES)
-    at = np.interp(predicted, centre, np.arange(_CENTRES))
-    left = np.minimum(at.astype(np.int64), _CENTRES - 2)
-    shares = np.full((_CENTRES, bins), 1e-9)
+    centre = np.linspace(low, max(high, low + 1e-3), _N_CENTRES)
+    at = np.interp(predicted, centre, np.arange(_N_CENTRES))
+    left = np.minimum(at.astype(np.int64), _N_CENTRES - 2)
+    shares = np.full((_N_CENTRES, bins), 1e-9)
     base = np.bincount(place, minlength=bins) / max(len(place), 1)
     for shift, weight in ((0, 1 - (at - left)), (1, at - left)):
-        shares += np.bincount((left + shift) * bins + place, weight, _CENTRES * bins).reshape(_CENTRES, bins)
+        shares += np.bincount((left + shift) * bins + place, weight, _N_CENTRES * bins).reshape(_N_CENTRES, bins)
     shares += _PRIOR_RAYS * base
     return ScatterTable(centre.astype(np.float32), (shares / shares.sum(axis=1, keepdims=True)).astype(np.float32))
 
@@ -82,7 +82,7 @@ def export_trees(task: Task, trees: Any, temperature: float = 1.0, table: Scatte
     if task == "drop":
         out = ops.sigmoid(ops.multiply(out, np.full(1, 1.0 / temperature, np.float32)))
         return ops.finish(out, ["n", len(CHANNELS)])
-    out = ops.add(out, ops.select(INPUT, _LIGHT, _LIGHT + 1))
+    out = ops.add(out, ops.select(INPUT, _INTENSITY, _INTENSITY + 1))
     if table is None:
         return ops.finish(out, ["n", len(CHANNELS)])
     # Between two centres the shares are those of both, by distance: 1 - |out - centre| / step, where that is above 0.

@@ -12,7 +12,7 @@ from resweep.simulate.beam_channels import number_beams
 from resweep.simulate.raydrop import DropPatches, draw_drop_levels
 
 # Shares of shared draws that are tried; between them the number of single beams is nearly linear.
-_TRIED = (0.0, 0.2, 0.4, 0.55, 0.7, 0.8, 0.87, 0.92, 0.95, 0.98)
+_TRIED_SHARES = (0.0, 0.2, 0.4, 0.55, 0.7, 0.8, 0.87, 0.92, 0.95, 0.98)
 _MAX_SHARE = 0.98  # of draws that neighbours share: with 1 a ring would be one draw
 
 
@@ -45,11 +45,11 @@ def estimate_patches(pairs: Sequence[BeamPair], probability: Sequence[Array]) ->
             _count_singles(_to_field(pair, _draw_returns(pair, chance, tried, at), pair.counted & pair.known))
             for at, (pair, chance) in enumerate(zip(pairs, probability, strict=True))
         )
-        for tried in _TRIED
+        for tried in _TRIED_SHARES
     ]
     # The number falls with the share but for chance.
     falling = np.minimum.accumulate(drawn)
-    along = float(np.interp(true, falling[::-1], _TRIED[::-1]))
+    along = float(np.interp(true, falling[::-1], _TRIED_SHARES[::-1]))
     # A patch that begins with the number of the ring below keeps it while that one's patch lasts.
     across = min(_find_share(pairs, probability) * (1.0 + along), _MAX_SHARE)
     return DropPatches(along=round(along, 3), across=round(across, 3))

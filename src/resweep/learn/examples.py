@@ -19,13 +19,13 @@ _MIN_SHARE = 1e-4  # of drops, or of returns, below which there is nothing to le
 
 
 def select_beams(pair: BeamPair, task: Task) -> Array:
-    """The beams (n,) of a pair that say something: of intensity those that returned in both."""
+    """The beams (n,) of a pair to learn from: for intensity those that returned in both."""
     chosen = pair.chosen
     return chosen if task == "drop" else chosen[pair.returned[chosen]]
 
 
 def select_target(pair: BeamPair, task: Task, edges: Array | None = None) -> Array:
-    """What a network should say of every beam (b,): 1 for a drop, or the recorded intensity.
+    """The target of every beam (b,): 1 for a drop, or the recorded intensity.
 
     With the ``edges`` of bins of intensity it is the number of the bin.
     """

@@ -94,10 +94,10 @@ class FittedModel:
 
 def draw_intensities(network: OnnxNetwork, pair: BeamPair, index: int, scatter: Array | None, seed: int = 0) -> Array:
     """Intensities (b,) drawn from what a network predicts for a pair, for sweep ``index``."""
-    light = network.part.light
-    assert light is not None  # of an intensity network
-    level = light.draw_levels(pair.channels, pair.hit, scatter, seed=seed, index=index)
-    return np.where(pair.channels.occupied, light.draw(network.run(pair.channels), level), np.float32(0))
+    model = network.part.light
+    assert model is not None  # of an intensity network
+    level = model.draw_levels(pair.channels, pair.hit, scatter, seed=seed, index=index)
+    return np.where(pair.channels.occupied, model.draw(network.run(pair.channels), level), np.float32(0))
 
 
 def fit(
@@ -116,8 +116,8 @@ def fit(
     history: list[tuple[float, float]] = []
     facts: dict[str, Any] = {"file": f"{task}.onnx", "variant": config.variant, "sha256": "0" * 64}
     facts["normalisation"] = dict(zip(CHANNELS[:REAL], zip(mean, spread, strict=True), strict=True))
-    light, edges = make_intensity_model(rays.target) if task == "intensity" else (None, None)
-    facts["light"] = light
+    model, edges = make_intensity_model(rays.target) if task == "intensity" else (None, None)
+    facts["light"] = model
     if config.variant == "trees":
         boosted = boost(task, rays.values, rays.target, config.trees)
         part = NetworkCard(**{**facts, "kind": "ray", "parameters": count_nodes(boosted), "normalisation": {}})
@@ -201,18 +201,18 @@ def _estimate_scatter(
     levels = [find_levels(output, own, edges, part.light, random) for output, own in zip(shares, true, strict=True)]
     textures = estimate_textures(held_out, rows, levels)
     scatter = keep_scatter(held_out, rows, levels)
-    light = part.light.model_copy(update={"textures": textures, "scatter": pack_scatter(scatter)[1]})
-    part = part.model_copy(update={"light": light})
+    model = part.light.model_copy(update={"textures": textures, "scatter": pack_scatter(scatter)[1]})
+    part = part.model_copy(update={"light": model})
     network = OnnxNetwork(data, part, layout)
     drawn = [
         draw_intensities(network, pair, at, scatter)[own]
         for at, (pair, own) in enumerate(zip(held_out, rows, strict=True))
     ]
-    return _finish(data, part, layout, score_intensities(light, shares, true, drawn, edges), history, scatter)
+    return _finish(data, part, layout, score_intensities(model, shares, true, drawn, edges), history, scatter)
 
 
 def score_intensities(
-    light: IntensityModel,
+    model: IntensityModel,
     shares: Sequence[Array],
     true: Sequence[Array],
     drawn: Sequence[Array],
@@ -221,10 +221,10 @@ def score_intensities(
     """Scores of intensities: of their mean, of their distribution, and of the histogram of those drawn."""
     output, actual = np.concatenate(shares), np.concatenate(true)
     # Cards have six digits: values that are rounded up would fall into the bin above.
-    upper = np.array([row[-1] for row in light.knots]) + 1e-5 if edges is None else edges
+    upper = np.array([row[-1] for row in model.knots]) + 1e-5 if edges is None else edges
     return {
-        **score_intensity(light.average(output), actual, np.concatenate(drawn)),
-        **score_shares(output, find_bins(actual, upper), np.array(light.means), actual),
+        **score_intensity(model.average(output), actual, np.concatenate(drawn)),
+        **score_shares(output, find_bins(actual, upper), np.array(model.means), actual),
     }
 
 

@@ -1,4 +1,4 @@
-"""Bins of intensity that networks tell apart, steps of a sensor, and how much of the scatter belongs to surfaces."""
+"""Bins of intensity that networks predict, steps of a sensor, and how much of the scatter belongs to surfaces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from resweep.voxels import find_cells
 BINS = 28  # of equal shares of the returns, but for the tail
 _TAIL = (0.98, 0.99, 0.995, 0.999)
 _KNOTS = 9
-_MAX_LEVELS = 70_000  # values that a sensor which counts in steps tells apart, at most
+_MAX_LEVELS = 70_000  # distinct values of a sensor that counts in steps
 _FINE_M, _COARSE_M = 0.15, 1.0  # scales of paint and leaves, and of whole things
 _STEP_TOLERANCE, _MIN_FITTING_SHARE = 0.02, 0.999
 
@@ -51,10 +51,10 @@ def make_intensity_model(values: Array) -> tuple[IntensityModel, Array]:
         own = values[place == number].astype(np.float64) if np.any(place == number) else np.array([edge])
         knots.append(np.quantile(own, np.linspace(0.0, 1.0, _KNOTS)))
         means.append(float(own.mean()))
-    light = IntensityModel(
+    model = IntensityModel(
         knots=np.round(knots, 6).tolist(), means=np.round(means, 6).tolist(), step=find_step(values[: 1 << 20])
     )
-    return light, edges
+    return model, edges
 
 
 def find_bins(values: Array, edges: Array) -> Array:
@@ -62,7 +62,7 @@ def find_bins(values: Array, edges: Array) -> Array:
     return np.minimum(np.searchsorted(edges, values, side="left"), len(edges) - 1)
 
 
-def find_levels(shares: Array, true: Array, edges: Array, light: IntensityModel, random: np.random.Generator) -> Array:
+def find_levels(shares: Array, true: Array, edges: Array, model: IntensityModel, random: np.random.Generator) -> Array:
     """Where in the distribution that shares (n, k) give each true intensity (n,) lies: uniform if they are right.
 
     Within a bin its quantiles say where. What a step of the sensor leaves open is drawn.
@@ -71,24 +71,24 @@ def find_levels(shares: Array, true: Array, edges: Array, light: IntensityModel,
     above = np.cumsum(shares.astype(np.float64), axis=1)
     rows = np.arange(len(place))
     own = shares[rows, place]
-    level = (above[rows, place] - own * (1.0 - _find_within(true, place, light, random))) / np.maximum(
+    level = (above[rows, place] - own * (1.0 - _find_within(true, place, model, random))) / np.maximum(
         above[:, -1], 1e-12
     )
     return np.clip(level, 0.0, 1.0)
 
 
-def _find_within(true: Array, place: Array, light: IntensityModel, random: np.random.Generator) -> Array:
+def _find_within(true: Array, place: Array, model: IntensityModel, random: np.random.Generator) -> Array:
     """The share (n,) of each intensity's bin ``place`` (n,) that lies below it."""
-    knots = np.array(light.knots)[place]
+    knots = np.array(model.knots)[place]
     last = knots.shape[1] - 1
-    value = true + light.step * (random.random(len(true)) - 0.5)
+    value = true + model.step * (random.random(len(true)) - 0.5)
     # Of knots that are equal any place between them is as good as another.
     below, until = (knots < value[:, None]).sum(axis=1), (knots <= value[:, None]).sum(axis=1)
     low = np.clip(np.where(until > below, below, below - 1), 0, last - 1)
     rows = np.arange(len(place))
     left, right = knots[rows, low], knots[rows, low + 1]
     part = np.where(right > left, (value - left) / np.maximum(right - left, 1e-12), random.random(len(true)))
-    narrow = knots[:, -1] - knots[:, 0] < light.step / 2
+    narrow = knots[:, -1] - knots[:, 0] < model.step / 2
     return np.where(narrow, random.random(len(true)), (low + np.clip(part, 0.0, 1.0)) / last)
 
 

@@ -88,7 +88,7 @@ def run(ops: Any, shape: NetworkShape, weights: dict[str, Any], x: Any) -> Any:
 
     Of drops it gives the logit, of intensity the logits of its bins.
     """
-    return {"logistic": _logistic, "mlp": _mlp, "unet": _unet}[shape.variant](ops, shape, weights, x)
+    return {"logistic": _run_logistic, "mlp": _run_mlp, "unet": _run_unet}[shape.variant](ops, shape, weights, x)
 
 
 def _finish(ops: Any, shape: NetworkShape, logits: Any, temperature: float) -> Any:
@@ -97,7 +97,7 @@ def _finish(ops: Any, shape: NetworkShape, logits: Any, temperature: float) -> A
     return ops.sigmoid(scaled) if shape.task == "drop" else ops.softmax(scaled)
 
 
-def _features(ops: Any, shape: NetworkShape, x: Any) -> Any:
+def _make_features(ops: Any, shape: NetworkShape, x: Any) -> Any:
     """Normalised channels, 0 where nothing returned; classes as marks."""
     size = (1, REAL, 1, 1) if shape.is_image else (1, REAL)
     mean, factor = np.array(shape.mean, np.float32), (1.0 / np.array(shape.spread)).astype(np.float32)
@@ -110,27 +110,27 @@ def _features(ops: Any, shape: NetworkShape, x: Any) -> Any:
     return ops.concat([ops.multiply(real, occupied), *marks, occupied, blind])
 
 
-def _logistic(ops: Any, shape: NetworkShape, weights: dict[str, Any], x: Any) -> Any:
+def _run_logistic(ops: Any, shape: NetworkShape, weights: dict[str, Any], x: Any) -> Any:
     """Linear in range, intensity and incidence, the first three channels."""
-    return ops.linear(ops.select(_features(ops, shape, x), 0, 3), weights["last"], weights["last.bias"])
+    return ops.linear(ops.select(_make_features(ops, shape, x), 0, 3), weights["last"], weights["last.bias"])
 
 
-def _mlp(ops: Any, shape: NetworkShape, weights: dict[str, Any], x: Any) -> Any:
+def _run_mlp(ops: Any, shape: NetworkShape, weights: dict[str, Any], x: Any) -> Any:
     """Four hidden layers of 128; the laser adds to the first."""
-    found = ops.linear(_features(ops, shape, x), weights["layer0"], weights["layer0.bias"])
+    found = ops.linear(_make_features(ops, shape, x), weights["layer0"], weights["layer0.bias"])
     found = ops.relu(ops.add(found, ops.rows(weights["laser"], ops.select(x, _LASER, _LASER + 1))))
     for number in range(1, _LAYERS):
         found = ops.relu(ops.linear(found, weights[f"layer{number}"], weights[f"layer{number}.bias"]))
     return ops.linear(found, weights["last"], weights["last.bias"])
 
 
-def _unet(ops: Any, shape: NetworkShape, weights: dict[str, Any], x: Any) -> Any:
+def _run_unet(ops: Any, shape: NetworkShape, weights: dict[str, Any], x: Any) -> Any:
     """Eight layers: four down, three up and the last; a row is a laser, and adds to the first."""
 
     def conv(name: str, image: Any) -> Any:
         return ops.conv(image, weights[name], weights[f"{name}.bias"])
 
-    one = ops.relu(ops.add(conv("down1", _features(ops, shape, x)), weights["laser"]))
+    one = ops.relu(ops.add(conv("down1", _make_features(ops, shape, x)), weights["laser"]))
     two = ops.relu(conv("down2", ops.pool(one)))
     three = ops.relu(conv("down3", ops.pool(two)))
     four = ops.relu(conv("down4", ops.pool(three)))

@@ -16,8 +16,8 @@ RANGE_EDGES_M = (6.0, 10.0, 15.0, 22.0, 32.0, 45.0)
 INCIDENCE_EDGES_DEG = (35.0, 55.0, 70.0, 79.0, 84.0)
 _SAME_SURFACE_M = 0.3  # by which recorded and simulated ranges differ at most where both hit the same surface
 _MIN_RESIDUALS = 60  # of a bin: a median of fewer is off by more than a tenth
-_TO_SIGMA = 1.4826  # from the median absolute deviation of a normal variable
-_WITHIN = 3.0  # spreads of the residuals, in which roughness is looked for
+_SIGMA_PER_MAD = 1.4826  # per median absolute deviation of a normal variable
+_MAX_SPREADS = 3.0  # spreads of the residuals, in which roughness is looked for
 _SPREAD_OF_SECOND = 1.5  # variance of a value less the mean of its two neighbours, of independent values of variance 1
 _RANGE, _INCIDENCE = CHANNELS.index("range_m"), CHANNELS.index("incidence_deg")
 
@@ -57,8 +57,8 @@ def _find_sigma(second: Array) -> float:
     other sign, their covariance is -S. Simulated ranges with a variance of N - S on top scatter as recorded ones do.
     """
     residual, simulated = second[:, 0] - np.median(second[:, 0]), second[:, 1]
-    sigma = _TO_SIGMA * float(np.median(np.abs(residual)))
-    flat = (np.abs(simulated) < _WITHIN * sigma) & (np.abs(residual) < _WITHIN * sigma)
+    sigma = _SIGMA_PER_MAD * float(np.median(np.abs(residual)))
+    flat = (np.abs(simulated) < _MAX_SPREADS * sigma) & (np.abs(residual) < _MAX_SPREADS * sigma)
     rough = -float((residual[flat] * simulated[flat]).mean()) if np.count_nonzero(flat) >= _MIN_RESIDUALS else 0.0
     return float(np.sqrt(max(sigma**2 - 2.0 * max(rough, 0.0), 0.0) / _SPREAD_OF_SECOND))
 

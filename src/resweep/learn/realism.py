@@ -32,7 +32,7 @@ class RealismConfig(Spec):
     drop: FitConfig | None = FitConfig()
     """The model of which beams do not return; none leaves it out."""
     intensity: FitConfig | None = None
-    """The model of how bright returns are; none leaves it out."""
+    """The model of the intensity of returns; none leaves it out."""
     noise: bool = True
     """Whether range noise is estimated, against range and incidence."""
     blind: bool = True

@@ -23,12 +23,12 @@ from resweep.progress import open_progress
 from resweep.simulate.realism.onnx_network import HALO
 
 PAPER_RATE = 1e-4  # D, 5.1
-_RAYS = 4096  # in a batch
+_RAYS_PER_BATCH = 4096
 _MIN_BATCHES = 40  # an epoch
 _RAY_BATCHES = 80
-_CROP = 512  # columns of an image that are looked at together
-_CROPS = 4  # of images in a batch
-_JUDGED = 400_000  # rays at most, by which an epoch is judged
+_CROP_COLUMNS = 512  # columns of an image that are looked at together
+_CROPS_PER_BATCH = 4
+_MAX_JUDGED_RAYS = 400_000  # by which an epoch is judged
 
 
 class TrainingConfig(Spec):
@@ -49,7 +49,7 @@ class TrainingConfig(Spec):
 
 
 class Examples(Protocol):
-    """Channels with what a network should say of them."""
+    """Channels with the targets that a network is trained to predict."""
 
     def batches(self, random: np.random.Generator) -> Iterator[tuple[Array, Array, Array]]:
         """Batches of one epoch: channels, targets, and weights of the targets."""
@@ -69,14 +69,14 @@ class RayExamples:
 
     def batches(self, random: np.random.Generator) -> Iterator[tuple[Array, Array, Array]]:
         """Rays drawn at random."""
-        size = min(_RAYS, max(256, len(self.target) // _MIN_BATCHES))
+        size = min(_RAYS_PER_BATCH, max(256, len(self.target) // _MIN_BATCHES))
         for _ in range(min(_RAY_BATCHES, max(_MIN_BATCHES, len(self.target) // size))):
             rows = random.integers(0, len(self.target), size)
             yield self.values[rows], self.target[rows, None], np.ones((size, 1), np.float32)
 
     def judged(self) -> Iterator[tuple[Array, Array, Array]]:
         """Evenly spread rays."""
-        step = max(1, len(self.target) // _JUDGED)
+        step = max(1, len(self.target) // _MAX_JUDGED_RAYS)
         values, target = self.values[::step], self.target[::step, None]
         for first in range(0, len(target), 1 << 16):
             part = target[first : first + (1 << 16)]
@@ -94,12 +94,12 @@ class ImageExamples:
     def batches(self, random: np.random.Generator) -> Iterator[tuple[Array, Array, Array]]:
         """Crops at random columns, half of them mirrored; those of the halo do not count."""
         columns = self.images[0].shape[2]
-        crop = min(_CROP, columns)
+        crop = min(_CROP_COLUMNS, columns)
         each = max(1, columns // crop)
         order = np.repeat(random.permutation(len(self.images)), each)
         starts, mirrored = random.integers(0, columns, len(order)), random.random(len(order)) < 0.5
-        for first in range(0, len(order), _CROPS):
-            chosen = range(first, min(first + _CROPS, len(order)))
+        for first in range(0, len(order), _CROPS_PER_BATCH):
+            chosen = range(first, min(first + _CROPS_PER_BATCH, len(order)))
             yield _stack([self._cut(order[at], starts[at], crop, bool(mirrored[at])) for at in chosen])
 
     def judged(self) -> Iterator[tuple[Array, Array, Array]]:
@@ -163,7 +163,7 @@ def train(
 
 
 class _State:
-    """Where training stands."""
+    """The state of a training: epoch, weights, losses."""
 
     def __init__(self, torch: Any, shape: NetworkShape, config: TrainingConfig, checkpoint: Path | None) -> None:
         self._torch, self._shape, self._config, self._file = torch, shape, config, checkpoint

@@ -1,4 +1,4 @@
-"""The object bank of a drive: what its annotated boxes hold, gathered, aligned, completed and covered (D, 3.2).
+"""The object bank of a drive: the returns in annotated boxes, aligned, mirrored and covered with surfels (D, 3.2).
 
 Returns in an object's box are taken in its own frame over all sweeps, the sweeps are aligned by coloured ICP, the
 far side is mirrored from the near one where the object is symmetric, outliers go, and surfels cover the rest. They are
@@ -74,14 +74,14 @@ def build_bank(log: Log, config: ObjectConfig | None = None, *, progress: bool =
         else:
             assets.append(asset)
     if not assets:
-        _refuse(log, len(tracks), fullest, skipped, config)
+        _raise_empty(log, len(tracks), fullest, skipped, config)
     summary = {"objects": len(tracks), "built": len(assets), "skipped": dict(skipped)}
     meta = {"log": str(log.meta.get("path", log.name)), "sweeps": len(log), "summary": summary}
     return Bank(assets, {**meta, "config": config.model_dump(mode="json")})
 
 
-def _refuse(log: Log, count: int, fullest: int, skipped: Counter[str], config: ObjectConfig) -> NoReturn:
-    """Say why no object is left, and what to do about it."""
+def _raise_empty(log: Log, count: int, fullest: int, skipped: Counter[str], config: ObjectConfig) -> NoReturn:
+    """Raise with the reason why no object is left, and what to do about it."""
     if fullest < config.min_points:
         raise ResweepError(
             f"log '{log.name}': none of its {count} objects has {config.min_points} returns "
@@ -118,7 +118,7 @@ def _cut_ground(views: list[ObjectView], track: ObjectTrack, config: ObjectConfi
 def _fit_ground(points: Array) -> Array:
     """Level and slopes (3,) of z = a + b x + c y through the ground among points (n, 3); zero where there is none.
 
-    It begins level at the lower quartile, since kerbs, cars and hedges stand around an object but nothing below.
+    It begins level at the lower quartile, since kerbs, cars and hedges are around an object, and nothing below.
     """
     plane = np.zeros(3)
     if len(points) < _MIN_GROUND_POINTS:

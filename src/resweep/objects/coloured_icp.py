@@ -98,7 +98,7 @@ def register(
         paired = np.flatnonzero(partner >= 0)
         if normal is not None:
             paired = paired[
-                similar_normals(portable.matmul(normal[paired], T[:3, :3].T), target.normal[partner[paired]])
+                have_similar_normals(portable.matmul(normal[paired], T[:3, :3].T), target.normal[partner[paired]])
             ]
         step = _step(moved[paired], colour[paired], target, partner[paired], T, prior, config)
         T = portable.matmul(motion_matrix(step), T)
@@ -107,7 +107,7 @@ def register(
     return np.asarray(T)
 
 
-def similar_normals(first: Array, second: Array) -> Array:
+def have_similar_normals(first: Array, second: Array) -> Array:
     """Whether the normals (n, 3) of paired points are parallel, up to their sign."""
     return np.asarray(np.abs(np.einsum("ni,ni->n", first, second)) > _MIN_NORMAL_COSINE)
 
@@ -128,11 +128,11 @@ def _step(
 ) -> Array:
     """One Gauss-Newton step (6,) towards the target, with the prior."""
     at = (target.points[partner], target.normal[partner], target.colour[partner], target.gradient[partner])
-    rows, residual, weight = residuals(moved, colour, *at, config)
+    rows, residual, weight = compute_residuals(moved, colour, *at, config)
     return solve_step(rows, residual, weight, prior, motion_vector(T))
 
 
-def residuals(
+def compute_residuals(
     moved: Array, colour: Array, points: Array, normal: Array, shade: Array, gradient: Array, config: IcpConfig
 ) -> tuple[Array, Array, Array]:
     """Rows (2n, 6) by a turn and a shift of ``moved``, residuals (2n,) and weights (2n,) of n pairs of points.

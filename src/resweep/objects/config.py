@@ -43,7 +43,7 @@ class ObjectConfig(Spec):
     """How objects are cut out of a log with annotated boxes (D, 3.2; `resweep.objects.bank_building`).
 
     Returns in an object's box, grown by ``grow_m``, are taken in its own frame, without those less than
-    ``ground_m`` above the ground around it. ``box_time`` says when the object was where its box is: when its
+    ``ground_m`` above the ground around it. ``box_time`` is when the object was where its box is: when its
     ``returns`` were measured, as boxes drawn by people are, or at the ``sweep``'s timestamp. Objects with fewer
     than ``min_points`` returns are skipped, and those of whose outline less than ``min_known`` is known even from the
     side that shows most; ``categories`` names the only ones wanted (none: all). At most
@@ -51,7 +51,7 @@ class ObjectConfig(Spec):
     ``pose_window_s`` around the one with most.
 
     ``mirror``: ``auto`` mirrors objects with two equal sides if the mirrored returns lie within ``mirror_fit_m`` of
-    the measured surface where they meet; mirrored points stay ``mirror_gap_m`` away from measured ones. ``icp``
+    the measured surface where both overlap; mirrored points stay ``mirror_gap_m`` away from measured ones. ``icp``
     aligns the sweeps (null: as the boxes say). Points whose mean distance to their ``outlier_neighbours`` is
     more than ``outlier_sigmas`` standard deviations above the average are left out; the others are moved onto the
     mean of what lies within ``smooth_radius_m`` (0: not), across the surface.

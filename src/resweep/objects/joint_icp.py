@@ -13,11 +13,11 @@ import numpy as np
 
 from resweep import portable
 from resweep.neighbours import Neighbours
-from resweep.objects.coloured_icp import box_prior, estimate_surface, residuals, similar_normals
+from resweep.objects.coloured_icp import box_prior, compute_residuals, estimate_surface, have_similar_normals
 from resweep.objects.config import IcpConfig
 from resweep.pose import Array, transform
 from resweep.registration import POSE, motion_matrix, motion_vector, plane_distances
-from resweep.voxels import first_in_voxels
+from resweep.voxels import find_first_in_voxels
 
 _MAX_NEIGHBOURS = 24  # nearest points that are searched for one of another sweep; chosen by hand
 
@@ -27,7 +27,7 @@ def align_sweeps(
 ) -> tuple[Array, tuple[float, float]]:
     """Corrections (k, 4, 4) that align k clouds of one object, and their residual before and after, metres.
 
-    ``clouds`` (n, 3) stand where their boxes say, with ``colours`` (n,). Misfit is the median distance of points
+    ``clouds`` (n, 3) are placed by their boxes, with ``colours`` (n,). The residual is the median distance of points
     to the surface of the other clouds.
     """
     kept = [_thin(points, config) for points in clouds]
@@ -44,17 +44,17 @@ def align_sweeps(
         height = np.abs(plane_distances(points[first], points[second], surface[1][second]))
         residual.append(float(np.median(height)) if len(height) else float("nan"))
         near = np.linalg.norm(points[first] - points[second], axis=1) <= reach
-        near &= ~surface[0][first] | similar_normals(surface[1][first], surface[1][second])
+        near &= ~surface[0][first] | have_similar_normals(surface[1][first], surface[1][second])
         if turn == config.rounds or not near.any():
             break
-        steps = _joint_step(points, colour, owner, surface, first[near], second[near], poses, config)
+        steps = _solve_joint_step(points, colour, owner, surface, first[near], second[near], poses, config)
         poses = np.stack([portable.matmul(motion_matrix(step), pose) for step, pose in zip(steps, poses, strict=True)])
     return poses, (residual[0], residual[-1])
 
 
 def _thin(points: Array, config: IcpConfig) -> Array:
     """Rows of one cloud that are used: one a voxel, thinned to ``points_per_sweep`` where there are more."""
-    rows = first_in_voxels(points, config.voxel_m)
+    rows = find_first_in_voxels(points, config.voxel_m)
     return rows[:: -(-len(rows) // config.points_per_sweep)]
 
 
@@ -66,7 +66,7 @@ def _find_pairs(points: Array, owner: Array, flat: Array, reach_m: float) -> tup
     return first, index[first, other[first].argmax(axis=1)]
 
 
-def _joint_step(
+def _solve_joint_step(
     points: Array,
     colour: Array,
     owner: Array,
@@ -83,7 +83,7 @@ def _joint_step(
     """
     _, normal, gradient = surface
     partner = (points[second], normal[second], colour[second], gradient[second])
-    rows, residual, weight = residuals(points[first], colour[first], *partner, config)
+    rows, residual, weight = compute_residuals(points[first], colour[first], *partner, config)
     count = len(poses)
     mine, theirs = np.tile(owner[first], 2), np.tile(owner[second], 2)
     pair = mine * count + theirs

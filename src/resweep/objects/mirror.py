@@ -11,7 +11,7 @@ from resweep.categories import Category
 from resweep.objects.coloured_icp import Target, box_prior, make_target, measure_residuals, register
 from resweep.objects.config import IcpConfig, ObjectConfig
 from resweep.pose import Array, rotation_of, transform
-from resweep.voxels import first_in_voxels
+from resweep.voxels import find_first_in_voxels
 
 FLIP = np.array([1.0, -1.0, 1.0])
 # Chosen by hand where a line names no source.
@@ -48,7 +48,7 @@ def find_symmetry(points: Array, colour: Array, category: Category, width_m: flo
     if config.mirror == "never" or (config.mirror == "auto" and not category.symmetric):
         return none
     icp = config.icp or IcpConfig()
-    rows = first_in_voxels(points, icp.voxel_m)
+    rows = find_first_in_voxels(points, icp.voxel_m)
     thin, shade = points[rows], colour[rows]
     target = make_target(thin, shade, icp)
     if target is None:
@@ -61,7 +61,7 @@ def find_symmetry(points: Array, colour: Array, category: Category, width_m: flo
     walls = max(int(wall.sum()), 1)
     share, residual = len(residuals) / walls, float(np.median(residuals)) if len(residuals) else 0.0
     fitting = float((residuals <= config.mirror_fit_m).sum()) / walls
-    half = _half_inverse(T)
+    half = _invert_half(T)
     sideways = transform(half, target.points)[:, 1]
     fits = _is_as_wide(sideways, target.normal[:, 1], width_m) and (category.one_piece or fitting >= _MIN_FITTING_SHARE)
     holds = config.mirror == "always" or (fits and residual <= config.mirror_fit_m)
@@ -97,7 +97,7 @@ def _register_image(target: Target, config: IcpConfig) -> Array:
     return T
 
 
-def _half_inverse(T: Array) -> Array:
+def _invert_half(T: Array) -> Array:
     """The motion H that makes the points symmetric: H⁻¹ · flip · H = T · flip, so that H = T^(-1/2)."""
     half = np.eye(4)
     half[:3, :3] = Rotation.from_rotvec(-0.5 * rotation_of(T).as_rotvec()).as_matrix()

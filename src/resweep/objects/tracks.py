@@ -96,7 +96,7 @@ def collect_views(
     return views
 
 
-def _beam_origins(sweep: Sweep, rows: Array) -> Array:
+def _find_beam_origins(sweep: Sweep, rows: Array) -> Array:
     """Where the returns ``rows`` (n,) were measured from (n, 3), in the world."""
     origin = sweep.beam_origin[sweep.beam[rows]].astype(np.float64)
     if sweep.trajectory is None:
@@ -138,7 +138,7 @@ def _cut_view(
         sweep=at,
         time=float(np.median(sweep.time[rows[kept & inside]])),
         points=local[kept],
-        sensor=transform(T_object_world[kept], _beam_origins(sweep, chosen)),
+        sensor=transform(T_object_world[kept], _find_beam_origins(sweep, chosen)),
         intensity=sweep.intensity[chosen].astype(np.float64),
         label=sweep.label[chosen],
         inside=inside[kept],

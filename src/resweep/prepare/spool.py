@@ -61,7 +61,7 @@ class _Spool:
         return sweep
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _plain, (self._load,)
+        return _unwrap, (self._load,)
 
     def close(self) -> None:
         """Forget all sweeps; those asked for later are decoded."""
@@ -89,7 +89,7 @@ class _Spool:
             self._written[at] = file
 
 
-def _plain(load: Callable[[int], Sweep]) -> Callable[[int], Sweep]:
+def _unwrap(load: Callable[[int], Sweep]) -> Callable[[int], Sweep]:
     return load
 
 

@@ -68,7 +68,7 @@ def align(
 ) -> tuple[list[Log], list[Shift]]:
     """The logs with the poses of all but the first corrected onto the map of those before, and the corrections.
 
-    ``keep(sweep)`` (n,) says which returns take part. A log that does not fit the map is an error; with a list in
+    ``keep(sweep)`` (n,) selects the returns that take part. A log that does not fit the map is an error; with a list in
     ``left_out``, the error is noted there and the log is left out.
 
     Example: ``logs, shifts = rs.align([first, second])``
@@ -85,7 +85,7 @@ def align(
         for cloud, whole in _map_sections(logs[0], how):
             place.add(cloud, whole)
         if len(place) == 0:
-            raise _nothing_left(str(logs[0].meta.get("path", logs[0].name)))
+            raise _make_empty_error(str(logs[0].meta.get("path", logs[0].name)))
         done, shifts = [logs[0]], []
         for number, log in enumerate(logs[1:], 1):
             try:
@@ -103,7 +103,7 @@ def align(
 
 @dataclass(frozen=True, eq=False)
 class _AlignTask:
-    """What is the same for all logs: the settings, which returns take part, the map's origin (3,), a folder."""
+    """What all logs share: the settings, which returns take part, the map's origin (3,), a folder."""
 
     config: AlignConfig
     keep: Keep | None
@@ -136,7 +136,7 @@ def _sample_sections(log: Log, route: Route, how: _AlignTask, number: int) -> li
         saved[-1].save(drive)
         count += len(drive.points)
     if count == 0:
-        raise _nothing_left(route.name)
+        raise _make_empty_error(route.name)
     return saved
 
 
@@ -148,7 +148,7 @@ def _map_sections(log: Log, how: _AlignTask) -> Iterator[tuple[Array, bool]]:
         yield map_section(log, route, section, how.config, how.keep, how.progress), len(sections) == 1
 
 
-def _nothing_left(name: str) -> ResweepError:
+def _make_empty_error(name: str) -> ResweepError:
     return ResweepError(f"{name}: no return is left to align it by; widen range_max_m or keep more returns")
 
 

@@ -47,10 +47,10 @@ _STOP = 1e-3  # radians and metres: smaller steps end a registration
 _DRIFT_REACHES_M = (1.0, 0.75, 0.5, 0.5, 0.3, 0.3, 0.3, 0.3)  # step by step, as errors shrink
 _MIN_WIDTH_M = 0.05  # of the robust weight
 _TRIAL_POINTS = 4000  # that a start is tried with
-_CLEARLY = 1.02  # another start must score this much higher than the log's own poses
+_MIN_SCORE_RATIO = 1.02  # another start must score this much higher than the log's own poses
 _DISTINCT_M = 0.5  # from which on two motions are different places
 _NOISE_M = 0.05  # of a distance from a plane of the map
-_HOLD = 0.02  # of the drift from knot to knot: how far what was corrected before may move
+_HELD_DRIFT_SHARE = 0.02  # of the drift from knot to knot: how far what was corrected before may move
 _LOOSE = 10  # times the drift from knot to knot: how far a correction may lie from none
 
 
@@ -177,13 +177,13 @@ def _register_from_starts(points: Array, place: PlaneMap, config: AlignConfig) -
         motion = _register(few, place, start)
         found.append((place.closeness(transform(motion, few)), motion))
     best, motion = max(found[1:], key=lambda each: each[0])
-    if best <= _CLEARLY * found[0][0]:
+    if best <= _MIN_SCORE_RATIO * found[0][0]:
         best, motion = found[0]
     here = transform(motion, centre[None])
     rivals = [
         score
         for score, other in found
-        if portable.norm(transform(other, centre[None])[0] - here[0]) > _DISTINCT_M and score * _CLEARLY > best
+        if portable.norm(transform(other, centre[None])[0] - here[0]) > _DISTINCT_M and score * _MIN_SCORE_RATIO > best
     ]
     return _register(points, place, motion), not rivals
 
@@ -221,7 +221,7 @@ def correct_drift(
         found = place.fine.match(world, reach_m)
         owner = drive.sweep[found.row]
         rows = motion_jacobian(world[found.row] - poses[owner, :3, 3], found.normal)
-        change = _knot_step(rows, found, left[owner], share[owner], total, config, target)
+        change = _solve_knot_step(rows, found, left[owner], share[owner], total, config, target)
         total += change
         step = (1 - share)[:, None] * change[left] + share[:, None] * change[left + 1]
         poses = poses.copy()
@@ -244,7 +244,7 @@ def _find_targets(at: Array, poses: Array, sweeps: slice, held: Array, count: in
     return target
 
 
-def _knot_step(
+def _solve_knot_step(
     rows: Array,
     found: Matches,
     left: Array,
@@ -272,7 +272,7 @@ def _knot_step(
     system, slope = normal_equations(jacobian, error, weight)
     right = -slope - stiff.dot(total.ravel())  # sparse, no BLAS
     if target is not None:
-        hold = np.where(np.isnan(target), 0.0, 1.0 / (_HOLD * drift) ** 2)
+        hold = np.where(np.isnan(target), 0.0, 1.0 / (_HELD_DRIFT_SHARE * drift) ** 2)
         stiff = stiff + sparse.diags(hold.ravel())
         right -= (hold * (total - np.nan_to_num(target))).ravel()
     return _solve_chain((system + stiff).tocsr(), right.reshape(count, POSE))

@@ -49,14 +49,14 @@ def join(logs: Sequence[Log]) -> Log:
         sensor_position_known=all(log.sensor_position_known for log in logs),
         times_known=all(log.times_known for log in logs),
         cloud=first.cloud if all(log.cloud == first.cloud for log in logs) else "no",
-        empty_beams=EmptyBeams.found_by(lambda: _common_beams([log.empty_beams for log in logs])),
+        empty_beams=EmptyBeams.found_by(lambda: _find_common_beams([log.empty_beams for log in logs])),
         skipped=tuple(fault for log in logs for fault in log.skipped),
         steps=(*first.steps, "join"),
         meta=meta,
     )
 
 
-def _common_beams(beams: Sequence[EmptyBeams]) -> EmptyBeams:
+def _find_common_beams(beams: Sequence[EmptyBeams]) -> EmptyBeams:
     """Where the empty beams of all logs come from; unknown if they differ in it."""
     same = all(each.source == beams[0].source for each in beams)
     return beams[0] if same else EmptyBeams("unknown", "the logs differ in it")

@@ -38,7 +38,7 @@ from resweep.registration import (
     rigid_step,
 )
 from resweep.sweep import Sweep
-from resweep.voxels import first_in_voxels, voxel_means
+from resweep.voxels import average_voxels, find_first_in_voxels
 
 _GUESS_DIGITS = 6  # of the motion that KISS-ICP finds: micrometres
 _MIN_POINTS, _MAX_POINTS = 100, 6000  # of a sweep, to be registered by; chosen by hand
@@ -80,8 +80,8 @@ def odometry(log: Log, config: OdometryConfig | None = None, *, raw: bool | None
     )
     rate = None
     for _ in range(_WARM_ROUNDS):
-        rate = _follow(_Tracker(config, voxel_m, rate), warm).mean_rate
-    tracker = _follow(_Tracker(config, voxel_m, rate), warm)
+        rate = _track_sweeps(_Tracker(config, voxel_m, rate), warm).mean_rate
+    tracker = _track_sweeps(_Tracker(config, voxel_m, rate), warm)
     for sweep in track(log[len(warm) :], "finding poses", show=progress):
         tracker.add(_select_returns(sweep, config, raw, log.poses_known))
     return _pose_log(log, tracker, config)
@@ -124,7 +124,7 @@ def _undo_motion(points: Array, later: Array | None, rate: Array) -> Array:
     return transform(motion[steps - first], points)
 
 
-def _rate(first: Array, second: Array, seconds: float) -> Array:
+def _find_rate(first: Array, second: Array, seconds: float) -> Array:
     """Turn and shift (6,) a second from one pose to another, in the first one's frame."""
     return np.asarray(motion_vector(portable.matmul(inverse(first), second)) / seconds)
 
@@ -146,7 +146,7 @@ class _Tracker:
         self.raw: list[bool] = []
         self.poses: list[Array] = []
         self.fit: list[float] = []
-        self.misfit: list[float] = []
+        self.residuals: list[float] = []
         self.frames: list[Array] = []
         self.latest = np.eye(4)  # the pose of the last sweep that went into the map
         self.map: Planes | None = None
@@ -165,7 +165,7 @@ class _Tracker:
                 starts.append(_predict(self.poses[-1], self.rate, seconds))
             enough = len(seen.points) >= _MIN_POINTS
             pose = self._register(seen, starts, seconds) if enough else self._extrapolate(starts)
-            self.rate, self.known = _rate(self.poses[-1], pose, seconds), True
+            self.rate, self.known = _find_rate(self.poses[-1], pose, seconds), True
         self.times.append(seen.time)
         self.raw.append(seen.later is not None)
         self.poses.append(pose)
@@ -175,18 +175,18 @@ class _Tracker:
     @property
     def mean_rate(self) -> Array:
         """Turn and shift (6,) a second from the first sweep to the last."""
-        return _rate(self.poses[0], self.poses[-1], self.times[-1] - self.times[0])
+        return _find_rate(self.poses[0], self.poses[-1], self.times[-1] - self.times[0])
 
     def _register(self, seen: _Returns, starts: list[Array], seconds: float) -> Array:
         """The pose (4, 4) of a sweep in the local map, from the better of ``starts``."""
         planes = self.map
         assert planes is not None
-        rows = first_in_voxels(seen.points, self.voxel_m)
+        rows = find_first_in_voxels(seen.points, self.voxel_m)
         rows = rows[:: 1 + len(rows) // _MAX_POINTS]
         points, later = seen.points[rows], None if seen.later is None else seen.later[rows]
 
         def place(pose: Array) -> Array:
-            return transform(pose, _undo_motion(points, later, _rate(self.poses[-1], pose, seconds)))
+            return transform(pose, _undo_motion(points, later, _find_rate(self.poses[-1], pose, seconds)))
 
         def count_near(pose: Array) -> int:
             return int((np.abs(planes.match(place(pose), self.voxel_m).error) < self.voxel_m / 2).sum())
@@ -202,24 +202,26 @@ class _Tracker:
                 break
         found = planes.match(place(pose), self.voxel_m)
         self.fit.append(len(found.row) / max(len(points), 1))
-        self.misfit.append(float(np.median(np.abs(found.error))) if len(found.row) else self.voxel_m)
+        self.residuals.append(float(np.median(np.abs(found.error))) if len(found.row) else self.voxel_m)
         return pose
 
     def _extrapolate(self, starts: list[Array]) -> Array:
         """The pose (4, 4) of a sweep with too few returns: that of constant velocity."""
         self.fit.append(0.0)
-        self.misfit.append(self.voxel_m)
+        self.residuals.append(self.voxel_m)
         return starts[-1]
 
     def _add_keyframe(self, seen: _Returns, pose: Array) -> None:
         """Add a sweep to the local map if the sensor has moved enough since the last one."""
         if self.frames:
-            step = _rate(self.latest, pose, 1.0)
+            step = _find_rate(self.latest, pose, 1.0)
             turned = portable.norm(step[:3]) > _KEYFRAME_TURN_RAD
             if not turned and portable.norm(step[3:]) < self.config.keyframe_gap_m:
                 return
         self.latest = pose
-        self.frames.append(voxel_means(transform(pose, _undo_motion(seen.points, seen.later, self.rate)), self.voxel_m))
+        self.frames.append(
+            average_voxels(transform(pose, _undo_motion(seen.points, seen.later, self.rate)), self.voxel_m)
+        )
         del self.frames[: -self.config.keyframes]
         self.map = find_planes(np.concatenate(self.frames), self.voxel_m, RADIUS_PER_VOXEL * self.voxel_m)
 
@@ -246,7 +248,7 @@ class _Kiss:
         return step
 
 
-def _follow(tracker: _Tracker, sweeps: list[_Returns]) -> _Tracker:
+def _track_sweeps(tracker: _Tracker, sweeps: list[_Returns]) -> _Tracker:
     """The tracker after adding the sweeps."""
     for seen in sweeps:
         tracker.add(seen)
@@ -274,7 +276,7 @@ def _pose_log(log: Log, tracker: _Tracker, config: OdometryConfig) -> Log:
             return sweep.with_motion(motion, float(log.times[at]))
         return replace(sweep, pose=poses[at], trajectory=None)
 
-    found = {"plane_residual_m": float(np.median(tracker.misfit)), "weak_sweeps": lost, "length_m": length_m}
+    found = {"plane_residual_m": float(np.median(tracker.residuals)), "weak_sweeps": lost, "length_m": length_m}
     meta = {**log.meta, "poses": "odometry", "odometry": found}
     return log.map(
         place, "odometry", indexed=True, poses=poses, poses_known=True, sensor_position_known=True, meta=meta

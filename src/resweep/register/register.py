@@ -19,8 +19,8 @@ from resweep.register.drives import COARSE_REACH_M, FIT_REACH_M, Drive, PlaneMap
 from resweep.register.sections import MapPieces, Route, SavedSection, fade_weights
 from resweep.registration import POSE, move_pose
 
-_BETTER = 1.1  # times the errors after moving; chosen by hand
-_EVERY = 16  # of the sorted errors of a section of many: bounds memory
+_MIN_IMPROVEMENT = 1.1  # times the errors after moving; chosen by hand
+_ERROR_STRIDE = 16  # of the sorted errors of a section of many: bounds memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +51,13 @@ def register_sections(
 ) -> RegistrationResult:
     """The drive of these sections on the map; an error if it does not overlap it."""
     best = _find_best(saved, route, place, config)
-    every = 1 if len(saved) == 1 else _EVERY
+    every = 1 if len(saved) == 1 else _ERROR_STRIDE
     found: dict[int, Array] = {}
     fits: list[tuple[_Fit, _Fit]] = []
     unique = True
     for at in sorted(range(len(saved)), key=lambda other: abs(other - best)):
         drive = saved[at].load()
-        near = place.near(*_bound(drive, config))
+        near = place.near(*_find_bounds(drive, config))
         start = held = None
         if at != best:
             start, held = _continue_beside(saved, found, at, at + 1 if at < best else at - 1)
@@ -66,7 +66,7 @@ def register_sections(
         found[at] = correct_drift(drive, near, poses, config, held)
         fits.append((_fit(drive, near, drive.poses, every), _fit(drive, near, found[at], every)))
     before, after = (_join_fits([pair[when] for pair in fits]) for when in (0, 1))
-    if before[1] <= _BETTER * after[1]:  # hardly better: with few constraints, moving would only add noise
+    if before[1] <= _MIN_IMPROVEMENT * after[1]:  # hardly better: with few constraints, moving would only add noise
         return RegistrationResult(route.poses, unique, before[0], (before[1], before[1]))
     return RegistrationResult(_blend(saved, route, found), unique, after[0], (before[1], after[1]))
 
@@ -76,7 +76,7 @@ def _find_best(saved: Sequence[SavedSection], route: Route, place: MapPieces, co
     counts, on_map = [], []
     for section in saved:
         drive = section.load()
-        share = place.near(*_bound(drive, config)).overlap(drive.world(drive.poses), config.shift_max_m)
+        share = place.near(*_find_bounds(drive, config)).overlap(drive.world(drive.poses), config.shift_max_m)
         counts.append(len(drive.points))
         on_map.append(share * len(drive.points))
     if sum(on_map) < config.overlap_min * sum(counts):
@@ -86,8 +86,8 @@ def _find_best(saved: Sequence[SavedSection], route: Route, place: MapPieces, co
     return int(np.argmax(on_map))
 
 
-def _bound(drive: Drive, config: AlignConfig) -> tuple[Array, Array]:
-    """The corners (3,) of a box in which all planes lie that the points of a drive can meet while it is moved."""
+def _find_bounds(drive: Drive, config: AlignConfig) -> tuple[Array, Array]:
+    """The corners (3,) of a box that holds all planes that the points of a drive can match while it is moved."""
     points = np.concatenate([drive.world(drive.poses), drive.poses[:, :3, 3]])
     low, high = points.min(axis=0), points.max(axis=0)
     turned_m = np.radians(config.turn_max_deg) * float(portable.norm(high - low)) / 2

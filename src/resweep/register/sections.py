@@ -17,13 +17,13 @@ from resweep.progress import track
 from resweep.register.config import AlignConfig
 from resweep.register.drives import MAP_VOXEL_M, Drive, PlaneMap
 from resweep.sweep import Sweep
-from resweep.voxels import first_in_voxels, voxel_means
+from resweep.voxels import average_voxels, find_first_in_voxels
 
 Keep = Callable[[Sweep], Array]
 
 _SAMPLE_VOXEL_M = 0.5  # of which one return is sampled; chosen by hand
 _MAX_POINTS = 2000  # of a sweep; chosen by hand
-_MIN_SWEEPS = 4  # that take part of a drive that is short or stands; chosen by hand
+_MIN_SWEEPS = 4  # that take part of a short or stationary drive; chosen by hand
 _OVERLAP = 0.125  # of a section, on either side; chosen by hand
 
 
@@ -43,7 +43,7 @@ class Route:
         poses[:, :3, 3] -= origin
         path_m = np.r_[0.0, np.cumsum(np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1))]
         chosen = np.unique(np.searchsorted(path_m, np.arange(0.0, path_m[-1], config.sweep_gap_m)))
-        if len(chosen) < _MIN_SWEEPS:  # the drive is short, or stands
+        if len(chosen) < _MIN_SWEEPS:  # the drive is short, or stationary
             chosen = np.unique(np.linspace(0, len(log) - 1, min(len(log), _MIN_SWEEPS)).astype(np.int64))
         return cls(str(log.meta.get("path", log.name)), poses, path_m, chosen)
 
@@ -96,7 +96,7 @@ def sample_section(
     samples, owners = [np.zeros((0, 3))], [np.zeros(0, np.int64)]
     inside = route.chosen[(route.chosen >= section.begin) & (route.chosen < section.end)]
     for number, local in read_returns(log, inside, config, keep, progress):
-        rows = first_in_voxels(local, _SAMPLE_VOXEL_M)
+        rows = find_first_in_voxels(local, _SAMPLE_VOXEL_M)
         rows = rows[:: 1 + len(rows) // _MAX_POINTS]
         samples.append(local[rows])
         owners.append(np.full(len(rows), number - section.begin))
@@ -113,8 +113,8 @@ def map_section(
     cloud = [np.zeros((0, 3))]
     inside = route.chosen[(route.chosen >= section.own[0]) & (route.chosen < section.own[1])]
     for number, local in read_returns(log, inside, config, keep, progress):
-        cloud.append(voxel_means(transform(route.poses[number], local), MAP_VOXEL_M))
-    return voxel_means(np.concatenate(cloud), MAP_VOXEL_M)
+        cloud.append(average_voxels(transform(route.poses[number], local), MAP_VOXEL_M))
+    return average_voxels(np.concatenate(cloud), MAP_VOXEL_M)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +163,7 @@ class MapPieces:
         if cut or self._last is None or self._last[0] != key:
             self._last = None  # so that two are never held
             found = [np.zeros((0, 3)), *(_read(each, low, high) for each in pieces)]
-            self._last = (key, PlaneMap(voxel_means(np.concatenate(found), MAP_VOXEL_M)))
+            self._last = (key, PlaneMap(average_voxels(np.concatenate(found), MAP_VOXEL_M)))
         return self._last[1]
 
 

@@ -31,7 +31,6 @@ _RETRIES = {
     "retry_timeout": timedelta(seconds=10),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=2), "base": 2},
 }
-_NOT_FOUND = ("NoSuchKey", "NotFoundError")
 _TRUE = ("1", "true", "yes", "on", "y")
 
 
@@ -53,7 +52,7 @@ class Version:
 
     @classmethod
     def of(cls, item: Mapping[str, Any]) -> Version:
-        """The version that a store's answer tells."""
+        """The version in a store's answer."""
         return cls(str(item["e_tag"]), item["version"])
 
 
@@ -123,8 +122,8 @@ class Bucket:
         with self._explain(key, outside_is_missing=True):
             found = self._api.list_with_delimiter(self._store, f"{key}/" if key else None)
             listing = Listing(
-                {_last(item["path"]): _entry(item) for item in found["objects"] if item["path"] != key},
-                {_last(prefix) for prefix in found["common_prefixes"]},
+                {_take_last(item["path"]): _read_entry(item) for item in found["objects"] if item["path"] != key},
+                {_take_last(prefix) for prefix in found["common_prefixes"]},
             )
             with self._guard:
                 self._listings[key] = listing
@@ -136,7 +135,7 @@ class Bucket:
         found: dict[str, StoredObject] = {}
         with self._explain(key):
             for page in self._api.list(self._store, f"{key}/" if key else None, chunk_size=1000):
-                found |= {item["path"]: _entry(item) for item in page if item["path"] != key}
+                found |= {item["path"]: _read_entry(item) for item in page if item["path"] != key}
         with self._guard:
             self._entries.update(found)
         return found
@@ -153,7 +152,7 @@ class Bucket:
         entry: StoredObject | None = None
         with self._explain(key, outside_is_missing=True):
             try:
-                entry = _entry(self._api.head(self._store, key))
+                entry = _read_entry(self._api.head(self._store, key))
             except FileNotFoundError as error:
                 if "NoSuchBucket" in str(error):
                     raise
@@ -223,7 +222,7 @@ class Bucket:
 
     @contextmanager
     def _explain(self, key: str, outside_is_missing: bool = False) -> Iterator[None]:
-        """Turn what the store says into one line.
+        """Turn the store's error into one line.
 
         With ``outside_is_missing``, what may not be seen outside of the places that users named counts as missing:
         readers look for files in the folders above, for which no rights may have been given.
@@ -281,7 +280,7 @@ def open_bucket(scheme: str, name: str) -> Bucket:
     return _open(scheme, name, settings, os.getpid())
 
 
-def _entry(item: Mapping[str, Any]) -> StoredObject:
+def _read_entry(item: Mapping[str, Any]) -> StoredObject:
     return StoredObject(int(item["size"]), str(item["e_tag"]), int(item["last_modified"].timestamp()) * 10**9)
 
 
@@ -290,5 +289,5 @@ def _is_refused(error: Exception) -> bool:
     return denied or re.search(r"status code: 40[13]", str(error)) is not None
 
 
-def _last(key: str) -> str:
+def _take_last(key: str) -> str:
     return key.rstrip("/").rpartition("/")[2]

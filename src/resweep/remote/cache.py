@@ -22,9 +22,9 @@ from resweep.memory import format_memory, parse_memory
 
 DEFAULT_BYTES = 20 * 10**9
 _IN_USE_S = 120.0  # between a name that was handed out and the file that was opened by it
-_LEFT_S = 3600.0  # after which a part is that of a dead process
-_KEEP = 0.9  # of the size, after an eviction
-_OFTEN = 0.05  # of the size, fetched between two evictions
+_STALE_S = 3600.0  # after which a part is that of a dead process
+_KEPT_SHARE = 0.9  # of the size, after an eviction
+_EVICTION_SHARE = 0.05  # of the size, fetched between two evictions
 
 _guard = threading.Lock()
 _fetched = {"bytes": float("inf")}  # by this process since the last eviction; the first fetch looks at once
@@ -95,7 +95,7 @@ def _count(root: Path, size: int) -> None:
     limit = find_size()
     with _guard:
         _fetched["bytes"] += size
-        if _fetched["bytes"] < _OFTEN * limit:
+        if _fetched["bytes"] < _EVICTION_SHARE * limit:
             return
         _fetched["bytes"] = 0.0
     evict(root, limit)
@@ -106,7 +106,7 @@ def evict(root: Path, limit: int, in_use_s: float = _IN_USE_S) -> None:
     now, entries = time.time(), []
     for part in root.glob(".part-*"):
         with suppress(OSError):
-            if now - part.stat().st_mtime > _LEFT_S:
+            if now - part.stat().st_mtime > _STALE_S:
                 shutil.rmtree(part, ignore_errors=True)
     for place in root.glob("[0-9a-f][0-9a-f]/*"):
         with suppress(OSError):
@@ -115,7 +115,7 @@ def evict(root: Path, limit: int, in_use_s: float = _IN_USE_S) -> None:
     if total <= limit:
         return
     for used, size, place in sorted(entries):
-        if total <= _KEEP * limit or now - used < in_use_s:
+        if total <= _KEPT_SHARE * limit or now - used < in_use_s:
             return
         with suppress(OSError):
             if place.stat().st_mtime == used:  # else another process has just taken it

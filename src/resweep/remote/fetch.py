@@ -33,11 +33,11 @@ def _make_pool(what: str, process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=what)
 
 
-def _pool() -> ThreadPoolExecutor:
+def _get_pool() -> ThreadPoolExecutor:
     return _make_pool("fetch", os.getpid())
 
 
-def _parts() -> ThreadPoolExecutor:
+def _get_part_pool() -> ThreadPoolExecutor:
     """For parts of files: a fetch that waits for its parts must not hold what they need."""
     return _make_pool("fetch-part", os.getpid())
 
@@ -65,7 +65,9 @@ def fetch_folder(bucket: Bucket, key: str, name: str) -> Path:
     def make(part: Path) -> Path:
         with open_progress() as progress:
             progress.start(f"fetching {bucket.url}/{key}", len(inside))
-            jobs = [_pool().submit(_save, bucket, f"{key}/{path}", inside[path], part / name / path) for path in inside]
+            jobs = [
+                _get_pool().submit(_save, bucket, f"{key}/{path}", inside[path], part / name / path) for path in inside
+            ]
             try:
                 for job in jobs:
                     job.result()
@@ -82,7 +84,7 @@ def read_many(bucket: Bucket, keys: Sequence[str], limit: int) -> list[bytes]:
     """The bytes of several objects, at most ``limit`` of each, asked for at once and not kept."""
     if len(keys) == 1:
         return [bucket.read(keys[0], end=limit)]
-    jobs = [_parts().submit(bucket.read, key, end=limit) for key in keys]
+    jobs = [_get_part_pool().submit(bucket.read, key, end=limit) for key in keys]
     try:
         return [job.result() for job in jobs]
     finally:
@@ -96,7 +98,7 @@ def _start(bucket: Bucket, key: str, entry: StoredObject) -> Future[Path]:
     with _guard:
         future = _coming.get(place)
         if future is None:
-            future = _coming[place] = _pool().submit(_fetch, bucket, key, entry)
+            future = _coming[place] = _get_pool().submit(_fetch, bucket, key, entry)
             future.add_done_callback(lambda _: _coming.pop(place, None))
     return future
 
@@ -125,7 +127,7 @@ def _save(bucket: Bucket, key: str, entry: StoredObject, file: Path) -> None:
                 some = starts[first : first + _AT_ONCE]
                 ends = [min(start + PART_BYTES, entry.size) for start in some]
                 jobs = [
-                    _parts().submit(bucket.read, key, entry.tag, start, end)
+                    _get_part_pool().submit(bucket.read, key, entry.tag, start, end)
                     for start, end in zip(some, ends, strict=True)
                 ]
                 for job in jobs:

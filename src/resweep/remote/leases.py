@@ -120,7 +120,7 @@ class _Lease:
                 f"{holder.get('since')}); wait for it or choose another name"
             )
         try:
-            self._version = self.bucket.write(self.key, self._say(), replaces=version)
+            self._version = self.bucket.write(self.key, self._describe(), replaces=version)
         except (ChangedError, FileNotFoundError) as error:
             raise OutputError(
                 f"{self.named}: another process has begun to write it; wait for it or choose another name"
@@ -153,7 +153,7 @@ class _Lease:
         with self._busy:
             if not self._lost and not self._done.is_set():
                 try:
-                    self._version = self.bucket.write(self.key, self._say(), replaces=self._version)
+                    self._version = self.bucket.write(self.key, self._describe(), replaces=self._version)
                 except (ChangedError, FileNotFoundError):
                     self._lost = not self._find_own()
         if self._lost:
@@ -162,7 +162,7 @@ class _Lease:
     def _write_new(self) -> bool:
         """Write the lease where there is none; False if there is one."""
         try:
-            self._version = self.bucket.write(self.key, self._say(), new=True)
+            self._version = self.bucket.write(self.key, self._describe(), new=True)
         except ChangedError:
             return False
         return True
@@ -187,7 +187,7 @@ class _Lease:
                 if self._lost:
                     return
 
-    def _say(self) -> bytes:
+    def _describe(self) -> bytes:
         self._beats += 1  # so that each has a version of its own
         return (json.dumps({**self.facts, "beats": self._beats}) + "\n").encode()
 

@@ -15,7 +15,7 @@ from resweep.errors import ResweepError
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array, Trajectory, check_rigid, rotation_of, transform
 from resweep.worlds import Layer, StreamedWorld, World
-from resweep.worlds.layers.relabel import any_labels
+from resweep.worlds.layers.relabel import has_any_label
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +24,10 @@ class Actor:
 
     ``layers`` are meshes and splats in the actor's frame: x forward, y left, z up, the origin on the ground below
     its centre. Actors that share a layer share its memory. ``trajectory`` holds ``T_world_actor``; the actor is
-    there for as long as it lasts. One pose, which may be a plain 4x4 matrix, stands still for ever.
+    there for as long as it lasts. With one pose, which may be a plain 4x4 matrix, it is stationary.
 
     ``instance`` (above 0) names the actor on its returns and boxes. 0 keeps the ids of its layers; such an actor
-    stands still and has no box. ``label`` is that of all its returns; None keeps the labels of its layers. Labels
+    is stationary and has no box. ``label`` is that of all its returns; None keeps the labels of its layers. Labels
     are in the vocabulary of the world it is simulated in; in a world without labels, in that of ``labels``.
 
     ``size_m`` is its length, width and height around the frame's origin; None takes the bounds of the layers, which
@@ -62,7 +62,7 @@ class Actor:
                 raise ResweepError(f"{what}: {field} must be a whole number from {lowest}, got {value!r}")
             object.__setattr__(self, field, int(value))
         if self.instance == 0 and not self.is_stationary:
-            raise ResweepError(f"{what}: it moves, so it needs an instance above 0 to tell its returns by")
+            raise ResweepError(f"{what}: it moves, so it needs an instance above 0 that identifies its returns")
 
     @cached_property
     def is_stationary(self) -> bool:
@@ -139,12 +139,12 @@ class Actor:
         return (second[:3, 3] - first[:3, 3]) / duration, turn / duration, pose[:3, 3]
 
 
-def common_labels(world: World | StreamedWorld, actors: Sequence[Actor]) -> LabelSet:
+def find_common_labels(world: World | StreamedWorld, actors: Sequence[Actor]) -> LabelSet:
     """The vocabulary of what a sensor sees of a world and actors: the world's, or where that has no labels the actors'.
 
     Actors of several vocabularies in a world without labels have none in common: it is unknown.
     """
-    found = [actor.labels for actor in actors if actor.label or (actor.label is None and any_labels(actor.layers))]
+    found = [actor.labels for actor in actors if actor.label or (actor.label is None and has_any_label(actor.layers))]
     if world.labels.known or not found or world.has_labels:
         return world.labels
     return found[0] if all(labels.same_as(found[0]) for labels in found) else UNKNOWN_LABELS

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from resweep.categories import OBJECT_LABELS, category_of
+from resweep.categories import OBJECT_LABELS, find_category
 from resweep.errors import ResweepError
 from resweep.label_mapping import map_labels
 from resweep.labels import UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenario.coverage import estimate_coverage
 from resweep.worlds import Layer, World
-from resweep.worlds.layers.mesh_files import STATED_UP, load_mesh, upward_axis
+from resweep.worlds.layers.mesh_files import STATED_UP, find_upward_axis, load_mesh
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _MAX_LENGTH_M, _MIN_LENGTH_M = 100.0, 0.02
@@ -83,7 +83,7 @@ class Asset:
             mapping = map_labels(self.labels, labels)
             if self.label in mapping.ids and self.label not in mapping.lost:
                 return mapping.ids[self.label]
-        return category_of(self.category).label(labels)
+        return find_category(self.category).label(labels)
 
     @cached_property
     def coverage(self) -> tuple[float, ...]:
@@ -113,9 +113,9 @@ class Asset:
         and ``reflectance`` as in `World.from_mesh`; without a ``label`` it is that of the category, of SemanticKITTI
         if no ``labels`` are given.
         """
-        kind = category_of(category)
+        kind = find_category(category)
         stated = isinstance(mesh, str | Path) and Path(mesh).suffix.lower() in STATED_UP
-        up, forward = upward_axis(mesh, up), forward or ("-y" if stated else "x")
+        up, forward = find_upward_axis(mesh, up), forward or ("-y" if stated else "x")
         if forward not in _FORWARD:
             raise ResweepError(f"asset: forward must be one of {', '.join(_FORWARD)}, got {forward!r}")
         given = str(mesh) if isinstance(mesh, str | Path) else type(mesh).__name__

@@ -56,7 +56,7 @@ class Bank(Mapping[str, Asset]):
             if asset.name in self._assets:
                 raise ResweepError(f"bank: two assets are called '{asset.name}'; give each a name of its own")
             self._assets[asset.name] = asset
-            self._facts[asset.name] = _facts_of(asset)
+            self._facts[asset.name] = _list_facts(asset)
 
     def __getitem__(self, name: str) -> Asset:
         self._check(name)
@@ -134,8 +134,8 @@ class Bank(Mapping[str, Asset]):
             assets = [self[name] for name in self]  # read before an old bank, perhaps their own, goes
             with atomic_folder(path) as folder:
                 for asset in assets:
-                    asset.world.save(folder / _file(asset.name))
-                text = json.dumps(self._index(), indent=1, default=_plain)
+                    asset.world.save(folder / _name_file(asset.name))
+                text = json.dumps(self._index(), indent=1, default=_to_plain)
                 (folder / INDEX).write_text(text + "\n", encoding="utf-8")
         return path
 
@@ -157,7 +157,7 @@ class Bank(Mapping[str, Asset]):
 
     def _read(self, name: str) -> Asset:
         assert self._path is not None
-        facts, folder = self._facts[name], self._path / _file(name)
+        facts, folder = self._facts[name], self._path / _name_file(name)
         if not folder.is_dir():
             raise InputError(f"{folder}: missing, though {INDEX} lists it; build the bank again")
         try:
@@ -229,11 +229,11 @@ def is_bank(path: Path) -> bool:
     return isinstance(data, dict) and data.get("format") == FORMAT
 
 
-def _file(name: str) -> Path:
+def _name_file(name: str) -> Path:
     return Path("assets") / f"{name}.world"
 
 
-def _facts_of(asset: Asset) -> dict[str, Any]:
+def _list_facts(asset: Asset) -> dict[str, Any]:
     return {
         "name": asset.name,
         "label": asset.label,
@@ -274,7 +274,7 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) < 1e9  # neither NaN nor infinity
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return str(value)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from resweep.categories import OBJECT_LABELS, category_of
+from resweep.categories import OBJECT_LABELS, find_category
 from resweep.pose import from_xyz_rpy
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
 from resweep.scenes import car
-from resweep.scenes.moving_traffic import animal, barrier, cone, debris, pedestrian, vehicle
+from resweep.scenes.moving_traffic import (
+    make_animal,
+    make_barrier,
+    make_cone,
+    make_debris,
+    make_pedestrian,
+    make_vehicle,
+)
 from resweep.scenes.scene_labels import Label
 from resweep.worlds import Mesh
 
@@ -23,14 +30,14 @@ def builtin_bank() -> Bank:
         "hatchback": ("car", car(length_m=3.9, width_m=1.7, height_m=1.5, reflectance=0.6)),
         "saloon": ("car", car(length_m=4.7, width_m=1.85, height_m=1.45, reflectance=0.35)),
         "suv": ("car", car(length_m=4.6, width_m=1.95, height_m=1.75, reflectance=0.15)),
-        "van": ("van", vehicle(5.3, 1.95, 2.3, Label.CAR, "van")),
-        "bus": ("bus", vehicle(12.0, 2.55, 3.1, Label.BUS, "bus")),
-        "truck": ("truck", vehicle(8.5, 2.5, 3.5, Label.TRUCK, "truck")),
-        "pedestrian": ("pedestrian", pedestrian()),
-        "deer": ("animal", animal()),
-        "cone": ("cone", cone()),
-        "barrier": ("barrier", barrier()),
-        "debris": ("other object", debris()),
+        "van": ("van", make_vehicle(5.3, 1.95, 2.3, Label.CAR, "van")),
+        "bus": ("bus", make_vehicle(12.0, 2.55, 3.1, Label.BUS, "bus")),
+        "truck": ("truck", make_vehicle(8.5, 2.5, 3.5, Label.TRUCK, "truck")),
+        "pedestrian": ("pedestrian", make_pedestrian()),
+        "deer": ("animal", make_animal()),
+        "cone": ("cone", make_cone()),
+        "barrier": ("barrier", make_barrier()),
+        "debris": ("other object", make_debris()),
     }
     return Bank(
         [make_builtin_asset(name, category, mesh) for name, (category, mesh) in shapes.items()], {"source": SOURCE}
@@ -41,7 +48,7 @@ def make_builtin_asset(name: str, category: str, mesh: Mesh) -> Asset:
     """An asset from a mesh of this package, set down on the ground in the middle of its footprint."""
     low, high = mesh.bounds
     x, y = (low + high)[:2] / 2
-    kind = category_of(category)
+    kind = find_category(category)
     return Asset(
         name=name,
         label=kind.label(OBJECT_LABELS),

@@ -31,11 +31,11 @@ def estimate_coverage(layers: Sequence[Layer], size_m: Sequence[float]) -> tuple
         seen = (portable.matmul(normals, towards) > _FACING) | ~normals.any(axis=1)
         half = (length * abs(towards[1]) + width * abs(towards[0])) / 2
         across = points[seen, 1] * towards[0] - points[seen, 0] * towards[1]
-        shares.append(_filled(across + half, points[seen, 2], reach[seen], 2 * half, height, cell))
+        shares.append(_measure_fill(across + half, points[seen, 2], reach[seen], 2 * half, height, cell))
     return tuple(shares)
 
 
-def known_share(shares: Sequence[float]) -> float:
+def estimate_known_share(shares: Sequence[float]) -> float:
     """The share of its surroundings from which an object's shape is known, from its `coverage`: 1 all around.
 
     From opposite sides an object has the same outline, so the fuller of the two shows how much there is to know. An
@@ -54,7 +54,7 @@ def interpolate_coverage(shares: Sequence[float], heading_rad: float) -> float:
     return float((1 - at % 1) * shares[low] + (at % 1) * shares[(low + 1) % len(shares)])
 
 
-def _filled(across: Array, up: Array, reach: Array, width: float, height: float, cell: float) -> float:
+def _measure_fill(across: Array, up: Array, reach: Array, width: float, height: float, cell: float) -> float:
     """Share of the cells of a ``width`` × ``height`` outline that discs of radius ``reach`` touch."""
     columns, rows = max(1, round(width / cell)), max(1, round(height / cell))
     grid = np.zeros((columns, rows), bool)

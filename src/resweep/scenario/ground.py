@@ -16,8 +16,8 @@ from resweep.worlds.native import build_scene
 _MAX_SURFACES = 12  # surfaces that a ray down looks at
 _SKIP_M = 0.01  # below a surface the search for the next one goes on
 _UPWARD = 0.3  # cosine of the steepest surface that one can stand on
-_GRID = (5, 3)  # heights under an object, along and across
-_LEVEL_M = 1.0  # what is shorter stands upright
+_SAMPLE_GRID = (5, 3)  # heights under an object, along and across
+_MIN_LENGTH_M = 1.0  # shorter objects are placed upright
 _NEAR_M = 0.4  # heights farther from their median are kerbs, walls or strays
 _MAX_SLOPE = 0.5  # metres a metre: no object is tilted more
 
@@ -81,14 +81,16 @@ class Ground:
         """``T_world_object`` (n, 4, 4) of an object that stands at places (n, 3) with headings (n,), tilted as the
         ground is; NaN where there is no ground."""
         count = len(places)
-        grid = np.meshgrid(np.linspace(-0.45, 0.45, _GRID[0]) * length_m, np.linspace(-0.45, 0.45, _GRID[1]) * width_m)
+        grid = np.meshgrid(
+            np.linspace(-0.45, 0.45, _SAMPLE_GRID[0]) * length_m, np.linspace(-0.45, 0.45, _SAMPLE_GRID[1]) * width_m
+        )
         u, v = grid[0].ravel(), grid[1].ravel()
         c, s = portable.cos(yaw)[:, None], portable.sin(yaw)[:, None]
         under = np.stack([places[:, :1] + c * u - s * v, places[:, 1:2] + s * u + c * v], axis=-1)
         under = np.concatenate([under, np.repeat(places[:, None, 2:], len(u), axis=1)], axis=-1)
         height = self.heights(under.reshape(-1, 3)).reshape(count, -1)
-        plane = _planes(u, v, height)
-        if max(length_m, width_m) < _LEVEL_M:
+        plane = _fit_planes(u, v, height)
+        if max(length_m, width_m) < _MIN_LENGTH_M:
             plane[:, 1:] = 0.0
         slope = np.clip(plane[:, 1:], -_MAX_SLOPE, _MAX_SLOPE)
         x = np.stack([np.ones(count), np.zeros(count), slope[:, 0]], axis=1)
@@ -107,7 +109,7 @@ class Ground:
 _GROUNDS: WeakKeyDictionary[World, Ground] = WeakKeyDictionary()
 
 
-def ground_of(world: World | Ground) -> Ground:
+def find_ground(world: World | Ground) -> Ground:
     """The ground of a world, built once for as long as the world is kept."""
     if isinstance(world, Ground):
         return world
@@ -116,7 +118,7 @@ def ground_of(world: World | Ground) -> Ground:
     return _GROUNDS[world]
 
 
-def _planes(u: Array, v: Array, height: Array) -> Array:
+def _fit_planes(u: Array, v: Array, height: Array) -> Array:
     """Level and slopes (n, 3) of planes through heights (n, m) at (u, v), strays left out; NaN without heights."""
     known = np.isfinite(height)
     some = known.any(axis=1)

@@ -15,7 +15,7 @@ from resweep.errors import SettingsError
 from resweep.pose import Array
 
 STEP_S = 0.1  # between the knots of a motion that is sampled
-_ALONG_M = 0.05  # between the samples of a curve
+_SAMPLE_STEP_M = 0.05  # between the samples of a curve
 _SECANT_M = 1.0  # half of the length over which the heading is taken: a car does not turn on the spot
 _MIN_SPEED_MPS = 0.05  # slower motions last without end
 
@@ -35,7 +35,7 @@ class TimedPath:
 
     @property
     def end(self) -> float:
-        """Seconds that the motion lasts; 0 if it stands."""
+        """Seconds that the motion lasts; 0 if it is stationary."""
         return float(self.times[-1])
 
 
@@ -63,7 +63,7 @@ class MotionSpec(Spec):
     """Heading in place of the direction of travel, degrees counter-clockwise from x."""
 
     def kinds(self) -> list[str]:
-        """The fields that say how it moves, of which one is given."""
+        """The fields that give its motion, of which one is set."""
         return [name for name in ("at", "waypoints", "spline", "lane") if getattr(self, name) is not None]
 
     @model_validator(mode="after")
@@ -114,70 +114,70 @@ class MotionSpec(Spec):
     def path(self) -> TimedPath:
         """The motion as places over time."""
         if self.at is not None:
-            return TimedPath(np.zeros(1), _points([self.at]), np.array([np.radians(self.yaw_deg or 0.0)]))
+            return TimedPath(np.zeros(1), _to_points([self.at]), np.array([np.radians(self.yaw_deg or 0.0)]))
         if self.waypoints is not None:
             rows = np.array(self.waypoints, float)
-            times, points = rows[:, 0] - rows[0, 0], _points(rows[:, 1:])
+            times, points = rows[:, 0] - rows[0, 0], _to_points(rows[:, 1:])
             steps = np.union1d(np.arange(0, times[-1], STEP_S), times)
-            return self._turned(steps, _at(steps, times, points))
-        curve = _points(self.spline or self.lane or ())
+            return self._turned(steps, _interpolate(steps, times, points))
+        curve = _to_points(self.spline or self.lane or ())
         if self.spline is not None:
             curve, share = _smooth(curve)
         else:
             share = np.arange(len(curve), dtype=float)
-        length = _lengths(curve)
+        length = _measure_lengths(curve)
         if length[-1] == 0.0:
             field = "lane" if self.spline is None else "spline"
             self.refuse(field, "all of its points are one place; give two that differ, or 'at' for what stands")
         if self.begin_m >= length[-1]:
             self.refuse("begin_m", f"{self.begin_m:g} m is beyond the end of the path, {length[-1]:.1f} m")
         speeds = np.atleast_1d(np.asarray(self.speed_mps, float))
-        s = np.union1d(np.arange(self.begin_m, length[-1], _ALONG_M), length[-1])
+        s = np.union1d(np.arange(self.begin_m, length[-1], _SAMPLE_STEP_M), length[-1])
         at_knot = np.interp(s, length, share)
         speed = np.interp(at_knot, np.linspace(0, share[-1], len(speeds)), speeds)
         pace = 2 * np.diff(s) / (speed[1:] + speed[:-1])
         when = np.concatenate([[0.0], np.cumsum(pace)])
         steps = np.union1d(np.arange(0, when[-1], STEP_S), when[-1])
-        return self._turned(steps, _at(np.interp(steps, when, s), length, curve), curve)
+        return self._turned(steps, _interpolate(np.interp(steps, when, s), length, curve), curve)
 
     def _turned(self, times: Array, places: Array, line: Array | None = None) -> TimedPath:
         """The path with headings: along the line that it follows, or as given."""
         if self.yaw_deg is not None:
             return TimedPath(times, places, np.full(len(times), np.radians(self.yaw_deg)))
         if line is None:
-            line, where = places, _lengths(places)
+            line, where = places, _measure_lengths(places)
         else:
-            where = _lengths(line)
-            where = where[-1] - _lengths(places)[-1] + _lengths(places)
-        length = _lengths(line)
-        ahead, behind = (_at(np.clip(where + d, 0, length[-1]), length, line) for d in (_SECANT_M, -_SECANT_M))
+            where = _measure_lengths(line)
+            where = where[-1] - _measure_lengths(places)[-1] + _measure_lengths(places)
+        length = _measure_lengths(line)
+        ahead, behind = (_interpolate(np.clip(where + d, 0, length[-1]), length, line) for d in (_SECANT_M, -_SECANT_M))
         yaw = portable.arctan2(ahead[:, 1] - behind[:, 1], ahead[:, 0] - behind[:, 0])
         return TimedPath(times, places, np.unwrap(yaw))
 
 
-def _points(rows: object) -> Array:
+def _to_points(rows: object) -> Array:
     """Points (n, 3) of rows with or without z, which is NaN then."""
     points = np.array(rows, float)
     return points if points.shape[1] == 3 else np.column_stack([points, np.full(len(points), np.nan)])
 
 
-def _lengths(line: Array) -> Array:
+def _measure_lengths(line: Array) -> Array:
     """Metres along a line (n, 3) at its points, seen from above."""
     return np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line[:, :2], axis=0), axis=1))])
 
 
-def _at(where: Array, knots: Array, values: Array) -> Array:
+def _interpolate(where: Array, knots: Array, values: Array) -> Array:
     """Rows (m, 3) between the rows ``values`` at ``knots``."""
     return np.stack([np.interp(where, knots, column) for column in values.T], axis=1)
 
 
 def _smooth(points: Array) -> tuple[Array, Array]:
     """A cubic curve through points (n, 3), in samples, and how many points each of them is along."""
-    chord = _lengths(points)
+    chord = _measure_lengths(points)
     if (np.diff(chord) <= 0).any():
         at = int(np.flatnonzero(np.diff(chord) <= 0)[0]) + 1
         raise SettingsError(f"spline[{at}]", "is the same place as the point before; points must differ")
-    fine = np.union1d(np.arange(0, chord[-1], _ALONG_M), chord)
+    fine = np.union1d(np.arange(0, chord[-1], _SAMPLE_STEP_M), chord)
     curve = np.full((len(fine), 3), np.nan)
     curve[:, :2] = CubicSpline(chord, points[:, :2], bc_type="natural" if len(points) > 2 else "not-a-knot")(fine)
     if np.isfinite(points[:, 2]).all():

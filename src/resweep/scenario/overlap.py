@@ -35,7 +35,7 @@ class Overlap:
 
 def find_actor_overlaps(actors: Sequence[Actor], start: float, end: float) -> list[Overlap]:
     """The first moment at which the boxes of each two actors overlap."""
-    times = _times(start, end)
+    times = _list_times(start, end)
     boxes = [_box_over_time(actor, times) for actor in actors]
     found = []
     for one in range(len(actors)):
@@ -60,14 +60,14 @@ def find_world_overlap(actor: Actor, ground: Ground, start: float, end: float) -
     times = (
         np.array([path.start if len(path) > 1 else start])
         if still
-        else _times(max(start, path.start), min(end, path.end))
+        else _list_times(max(start, path.start), min(end, path.end))
     )
     if not len(times):
         return None
     poses = path.at(times) if len(path) > 1 else np.repeat(path.poses, len(times), axis=0)
     low, high = actor.bounds[0] + _SHRINK_M, actor.bounds[1] - _SHRINK_M
     low[2] = min(max(low[2], _CLEAR_M), 0.5 * (actor.bounds[0, 2] + actor.bounds[1, 2]))
-    begin, along, length = _rays(low, np.maximum(high, low + 1e-3))
+    begin, along, length = _make_rays(low, np.maximum(high, low + 1e-3))
     turn = poses[:, :3, :3].transpose(0, 2, 1)
     origins, directions = portable.matmul(begin, turn) + poses[:, None, :3, 3], portable.matmul(along, turn)
     found = ground.hits(origins.reshape(-1, 3), directions.reshape(-1, 3), float(length.max()))
@@ -82,7 +82,7 @@ def find_world_overlap(actor: Actor, ground: Ground, start: float, end: float) -
     return Overlap(actor.name, when, f"{what} of the world at ({x:.1f}, {y:.1f})")
 
 
-def _times(start: float, end: float) -> Array:
+def _list_times(start: float, end: float) -> Array:
     return np.arange(start, end + 1e-9, STEP_S)
 
 
@@ -92,7 +92,7 @@ def _describe(label: int, instance: int, labels: LabelSet) -> str:
     return f"{name} {instance}" if instance else name
 
 
-def _rays(low: Array, high: Array) -> tuple[Array, Array, Array]:
+def _make_rays(low: Array, high: Array) -> tuple[Array, Array, Array]:
     """Origins, unit directions (r, 3) and lengths (r,) of level rays through a box, along and across it."""
     size = high - low
     parts = []

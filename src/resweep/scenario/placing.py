@@ -14,8 +14,8 @@ from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenario.actors import Actor
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
-from resweep.scenario.coverage import known_share
-from resweep.scenario.ground import Ground, ground_of
+from resweep.scenario.coverage import estimate_known_share
+from resweep.scenario.ground import Ground, find_ground
 from resweep.scenario.motion import TimedPath
 from resweep.scenario.overlap import Overlap, find_actor_overlaps, find_world_overlap
 from resweep.scenario.recorded_objects import RecordedObject, find_recorded_objects
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from resweep.scenario.scenario import Scenario
 
 EGO = "ego"
-_APART_S = 1e-6  # knots of a trajectory differ by more
-_TRIGGER_S = 0.05  # between the moments at which the distance of the ego is looked at
+_MIN_KNOT_GAP_S = 1e-6  # knots of a trajectory differ by more
+_TRIGGER_STEP_S = 0.05  # between the moments at which the distance of the ego is looked at
 
 
 def make_ego_trajectory(scenario: Scenario, ground: Ground) -> Trajectory:
@@ -109,7 +109,7 @@ class ActorPlacer:
         if isinstance(world, Ground):
             self.ground, self.first = world, first_instance or 1
         else:
-            self.ground, self.first = ground_of(world), first_instance or find_free_instance(world)
+            self.ground, self.first = find_ground(world), first_instance or find_free_instance(world)
 
     def place(self) -> list[Actor]:
         """The actors of the scenario; every asset is found before any is placed."""
@@ -189,7 +189,7 @@ class ActorPlacer:
         """When an actor's motion begins, on the ego's clock."""
         if spec.start_within_m is None:
             return ego.start + spec.start_s
-        times = np.arange(ego.start, min(end, ego.end) + 1e-9, _TRIGGER_S)
+        times = np.arange(ego.start, min(end, ego.end) + 1e-9, _TRIGGER_STEP_S)
         distance = np.linalg.norm(ego.at(times)[:, :2, 3] - pose[:2, 3], axis=1)
         near = np.flatnonzero(distance <= spec.start_within_m)
         if not len(near):
@@ -205,9 +205,9 @@ def _schedule(times: Array, poses: Array, begin: float, start: float, end: float
     if len(times) == 1:
         return Trajectory(np.array([start]), poses)
     when, where = times + begin, poses
-    if begin > start + _APART_S:
+    if begin > start + _MIN_KNOT_GAP_S:
         when, where = np.concatenate([[start], when]), np.concatenate([where[:1], where])
-    if stays and when[-1] < end - _APART_S:
+    if stays and when[-1] < end - _MIN_KNOT_GAP_S:
         when, where = np.append(when, end), np.concatenate([where, where[-1:]])
     return Trajectory(when, where)
 
@@ -241,7 +241,7 @@ def find_free_instance(world: World | StreamedWorld) -> int:
 def make_actor(asset: Asset, motion: Trajectory, instance: int, name: str, labels: LabelSet) -> Actor:
     """An asset as an actor, its label in the vocabulary of the world that it moves through."""
     own = labels if labels.known else asset.labels
-    label, known = asset.label_in(labels), known_share(asset.coverage)
+    label, known = asset.label_in(labels), estimate_known_share(asset.coverage)
     return Actor(check_movable(asset), motion, instance, label, name, own, asset.size_m, known)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.boxes import Boxes
-from resweep.categories import Category, category_of
+from resweep.categories import Category, find_category
 from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
@@ -41,7 +41,7 @@ class RecordedObject:
     @property
     def category(self) -> Category:
         """The class under its common name."""
-        return category_of(self.name)
+        return find_category(self.name)
 
     @property
     def size_m(self) -> tuple[float, float, float]:
@@ -87,7 +87,7 @@ def box_poses(boxes: Boxes) -> Array:
 
 
 def estimate_box_times(sweep: Sweep, boxes: Boxes, grow_m: float = 0.1) -> Array:
-    """When each object (k,) was where its box is, seconds: the median time of the returns in the box.
+    """The time (k,) at which each object was where its box is, seconds: the median of the returns in the box.
 
     Annotators draw boxes around returns, at whatever time of the sweep those were measured. A box without returns
     has the timestamp of the sweep.

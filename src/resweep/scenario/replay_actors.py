@@ -50,7 +50,10 @@ def replay_actors(
             left_out[category] = left_out.get(category, 0) + 1
             continue
         motions = item.motions()
-        name = own.get((log.name, item.number)) or bank.rank(category, item.size_m, _view(motions[0], ego))[0][0]
+        name = (
+            own.get((log.name, item.number))
+            or bank.rank(category, item.size_m, _find_view_angle(motions[0], ego))[0][0]
+        )
         instance = first + len(tracks)
         tracks[instance] = item.number
         asset = bank[name]
@@ -72,7 +75,7 @@ def find_sweep_starts(log: Log, duration_s: float) -> Array:
     return np.array(middle) - duration_s / 2
 
 
-def _view(motion: Trajectory, ego: Trajectory) -> float:
+def _find_view_angle(motion: Trajectory, ego: Trajectory) -> float:
     """The angle from the object's front to the sensor when it is first seen, radians."""
     pose = motion.poses[0]
     sensor = ego.at(float(np.clip(motion.start, ego.start, ego.end)))

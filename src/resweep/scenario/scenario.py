@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from pydantic import Field, model_validator
 
-from resweep.categories import category_of
+from resweep.categories import find_category
 from resweep.config import Spec, parse_yaml, read_text, validate
 from resweep.errors import InputError, ResweepError, SettingsError
 from resweep.pose import Trajectory
 from resweep.scenario.actors import Actor
 from resweep.scenario.bank import Bank
 from resweep.scenario.builtin import builtin_bank
-from resweep.scenario.ground import Ground, ground_of
+from resweep.scenario.ground import Ground, find_ground
 from resweep.scenario.overlap import Overlap
 from resweep.scenario.spec import ActorSpec, EgoSpec, resolve_paths
 from resweep.worlds import World
@@ -58,7 +58,7 @@ class Scenario(Spec):
         """``T_world_sensor`` of the ego for the scenario's duration."""
         from resweep.scenario.placing import make_ego_trajectory
 
-        return make_ego_trajectory(self, ground_of(world))
+        return make_ego_trajectory(self, find_ground(world))
 
     def make_actors(
         self, world: World | Ground, bank: Bank | None = None, *, first_instance: int | None = None
@@ -82,9 +82,9 @@ class Scenario(Spec):
             if spec.asset is not None:
                 found[actor.name] = str(known.facts(spec.asset)["category"])
             elif spec.cad is not None:
-                found[actor.name] = category_of(spec.cad.category).name
+                found[actor.name] = find_category(spec.cad.category).name
             elif spec.category is not None:
-                found[actor.name] = category_of(spec.category).name
+                found[actor.name] = find_category(spec.category).name
             elif spec.track is not None:
                 found[actor.name] = find_recorded_track(spec.track)[1].category.name
         return found
@@ -93,12 +93,12 @@ class Scenario(Spec):
         """What the actors run into, by time; those that ``allow_overlap`` are left out."""
         from resweep.scenario.placing import find_overlaps
 
-        ground = ground_of(world)
+        ground = find_ground(world)
         return find_overlaps(self, ground, actors, self.trajectory(ground))
 
     def place(self, world: World, bank: Bank | None = None) -> tuple[Trajectory, list[Actor]]:
         """The ego's trajectory and the checked actors; raises if an actor runs into another or the world."""
-        ground = ground_of(world)
+        ground = find_ground(world)
         actors = self.make_actors(world, bank)
         found = self.find_overlaps(ground, actors)
         if found:

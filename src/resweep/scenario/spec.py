@@ -61,7 +61,7 @@ class EgoSpec(MotionSpec):
     """Length, width and height of the vehicle below the sensor, metres, which actors must not hit; null for none."""
 
     def kinds(self) -> list[str]:
-        """The fields that say how it moves."""
+        """The fields that give its motion."""
         return super().kinds() + [name for name in ("poses", "log") if getattr(self, name) is not None]
 
     @model_validator(mode="after")
@@ -111,7 +111,7 @@ class ActorSpec(MotionSpec):
     """Range of seconds added to the start, from which variants draw."""
 
     def kinds(self) -> list[str]:
-        """The fields that say how it moves."""
+        """The fields that give its motion."""
         return super().kinds() + (["track"] if self.track is not None else [])
 
     @model_validator(mode="after")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from resweep.pose import Array, from_xyz_rpy
-from resweep.scenes.mesh_shapes import Shape, tubes
+from resweep.scenes.mesh_shapes import Shape, make_tubes
 from resweep.scenes.scene_labels import GLASS_REFLECTANCE, PAINT_REFLECTANCE, Label
 from resweep.scenes.scene_parts import Point, merged
 from resweep.worlds import Material, Mesh
@@ -37,20 +37,20 @@ def car(
     """A car standing on ``at``, its front towards ``yaw_rad``, x forward."""
     half = width_m / 2
     size = np.array([length_m, height_m])
-    body = _loft([(_SILL * size, 0.93 * half), (_BELT * size, half)], closed_below=True)
-    cabin = _loft([(_ROOF * [1, 0.62] * size, 0.88 * half), (_ROOF * size, 0.72 * half)], closed_below=False)
+    body = _make_loft([(_SILL * size, 0.93 * half), (_BELT * size, half)], closed_below=True)
+    cabin = _make_loft([(_ROOF * [1, 0.62] * size, 0.88 * half), (_ROOF * size, 0.72 * half)], closed_below=False)
     label = int(Label.CAR)
     paint: dict[str, Any] = {"label": label, "instance": instance}
     parts = [
         Mesh(*body, reflectance=reflectance, materials=(PAINT,), **paint),
-        _glazed(cabin, height_m, reflectance, paint),
-        Mesh(*_wheels(length_m, half), reflectance=TYRE_REFLECTANCE, **paint),
-        Mesh(*_plates(length_m), reflectance=0.8, materials=(PLATE,), **paint),
+        _make_cabin(cabin, height_m, reflectance, paint),
+        Mesh(*_make_wheels(length_m, half), reflectance=TYRE_REFLECTANCE, **paint),
+        Mesh(*_make_plates(length_m), reflectance=0.8, materials=(PLATE,), **paint),
     ]
     return merged(parts, "car").moved(from_xyz_rpy(at[0], at[1], at[2], yaw=yaw_rad))
 
 
-def _loft(levels: list[tuple[Array, float]], *, closed_below: bool) -> Shape:
+def _make_loft(levels: list[tuple[Array, float]], *, closed_below: bool) -> Shape:
     """A skin between outlines (p, 2), each at its half width: two flanks, the ends, the top, the floor."""
     points = len(levels[0][0])
     vertices = []
@@ -72,7 +72,7 @@ def _loft(levels: list[tuple[Array, float]], *, closed_below: bool) -> Shape:
     return Shape(np.concatenate(vertices).astype(np.float32), faces.astype(np.uint32))
 
 
-def _glazed(cabin: Shape, height_m: float, reflectance: float, paint: dict[str, Any]) -> Mesh:
+def _make_cabin(cabin: Shape, height_m: float, reflectance: float, paint: dict[str, Any]) -> Mesh:
     """The cabin: its roof is painted, all else is glass."""
     middle = cabin.vertices[cabin.faces][..., 2].mean(axis=1)
     is_roof = middle > 0.93 * height_m
@@ -85,16 +85,16 @@ def _glazed(cabin: Shape, height_m: float, reflectance: float, paint: dict[str, 
     )
 
 
-def _wheels(length_m: float, half: float, radius: float = 0.31, width: float = 0.2) -> Shape:
+def _make_wheels(length_m: float, half: float, radius: float = 0.31, width: float = 0.2) -> Shape:
     spine = np.empty((4, 2, 3))
     spine[:, :, 0] = np.array([-0.31, -0.31, 0.32, 0.32])[:, None] * length_m
     outer = np.array([-1, 1, -1, 1]) * (half + 0.005)
     spine[:, 0, 1], spine[:, 1, 1] = outer, outer - np.sign(outer) * width
     spine[:, :, 2] = radius
-    return tubes(spine, np.full((4, 2), radius), 16, capped=True)
+    return make_tubes(spine, np.full((4, 2), radius), 16, capped=True)
 
 
-def _plates(length_m: float) -> Shape:
+def _make_plates(length_m: float) -> Shape:
     """Two upright plates of 52 cm × 11 cm, just off the front and the rear."""
     corner = np.array([[0, -0.26, 0.45], [0, 0.26, 0.45], [0, 0.26, 0.56], [0, -0.26, 0.56]])
     offset = np.array([length_m / 2 + 0.01, 0, 0])

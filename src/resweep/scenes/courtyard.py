@@ -80,16 +80,16 @@ def courtyard(seed: int = 0, config: CourtyardConfig | None = None) -> World:
         )
     tile = grass_tile(config.tile_m, config.blades_per_m2, config.blade_height_m, seed, segments=config.blade_segments)
     cells = jittered_positions(rng, square, config.tile_m, jitter=0.0)
-    trunks = _trunks(rng, config)
+    trunks = _place_trunks(rng, config)
     model = detailed_tree(config.tree_triangles, seed, config.tree)
     layers: list[Layer] = [
         ground_plane((config.size_m, config.size_m)),
-        _walls(half, config.wall_height_m),
+        _make_walls(half, config.wall_height_m),
         Instances(tile, tilings(rng, cells), name="grass"),
         Instances(
             model,
             placements(rng, trunks, scale=config.tree_scale),
-            instance=_numbered(config.trees),
+            instance=_number_trees(config.trees),
             name="trees",
         ),
     ]
@@ -99,7 +99,7 @@ def courtyard(seed: int = 0, config: CourtyardConfig | None = None) -> World:
     return world
 
 
-def _trunks(rng: np.random.Generator, config: CourtyardConfig) -> Array:
+def _place_trunks(rng: np.random.Generator, config: CourtyardConfig) -> Array:
     """Places (trees, 2) apart from each other, with their crowns inside the walls and off the centre."""
     half = config.size_m / 2
     inner = half - min(config.tree.crown_radius_m * config.tree_scale[1], half / 2)
@@ -112,7 +112,7 @@ def _trunks(rng: np.random.Generator, config: CourtyardConfig) -> Array:
     )
 
 
-def _walls(half: float, height_m: float, thickness_m: float = 0.3) -> Mesh:
+def _make_walls(half: float, height_m: float, thickness_m: float = 0.3) -> Mesh:
     """Four walls whose inner faces bound the square."""
     edge, far = half + thickness_m / 2, half + thickness_m
     ends = [((-far, -edge), (far, -edge)), ((-far, edge), (far, edge)), ((-edge, -half), (-edge, half))]
@@ -122,5 +122,5 @@ def _walls(half: float, height_m: float, thickness_m: float = 0.3) -> Mesh:
     return merged(walls, "walls")
 
 
-def _numbered(count: int) -> Array:
+def _number_trees(count: int) -> Array:
     return np.arange(FIRST_TREE_INSTANCE, FIRST_TREE_INSTANCE + count)

@@ -41,8 +41,8 @@ def building(
             door = storey == 0 and i == bays // 2
             low, high = (0.0, 2.1) if door else (0.9, 2.3)
             origin = np.array([-width_m / 2 + i * bay, 0.0, storey * STOREY_M])
-            _bay(quads, kinds, origin, bay, (low, high), 1.0 if door else 1.2)
-    _block(quads, width_m / 2, depth_m, height)
+            _add_bay(quads, kinds, origin, bay, (low, high), 1.0 if door else 1.2)
+    _add_block(quads, width_m / 2, depth_m, height)
     kinds += [WALL] * (len(quads) - len(kinds))
     pane = np.repeat(np.array(kinds), 2)
     vertices = np.concatenate(quads)
@@ -60,25 +60,25 @@ def building(
     return mesh.moved(from_xyz_rpy(at[0], at[1], at[2], yaw=yaw_rad))
 
 
-def _rectangle(x: tuple[float, float], z: tuple[float, float], y: float) -> Array:
+def _make_rectangle(x: tuple[float, float], z: tuple[float, float], y: float) -> Array:
     """An upright rectangle facing −y."""
     return np.array([[x[0], y, z[0]], [x[1], y, z[0]], [x[1], y, z[1]], [x[0], y, z[1]]])
 
 
-def _bay(
+def _add_bay(
     quads: list[Array], kinds: list[int], origin: Array, bay: float, opening: tuple[float, float], width: float
 ) -> None:
     """One bay of one storey: the wall around an opening, its reveals, and the pane in its depth."""
     left, right = (bay - width) / 2, (bay + width) / 2
     low, high = opening
     parts = [
-        _rectangle((0, left), (0, STOREY_M), 0),
-        _rectangle((right, bay), (0, STOREY_M), 0),
-        _rectangle((left, right), (high, STOREY_M), 0),
+        _make_rectangle((0, left), (0, STOREY_M), 0),
+        _make_rectangle((right, bay), (0, STOREY_M), 0),
+        _make_rectangle((left, right), (high, STOREY_M), 0),
     ]
     if low > 0:
-        parts.append(_rectangle((left, right), (0, low), 0))
-    ring = _rectangle((left, right), (low, high), 0)
+        parts.append(_make_rectangle((left, right), (0, low), 0))
+    ring = _make_rectangle((left, right), (low, high), 0)
     back = ring + [[0, RECESS_M, 0]] * np.ones((4, 1))
     for i in range(4):
         j = (i + 1) % 4
@@ -87,7 +87,7 @@ def _bay(
     kinds += [WALL] * len(parts) + [PANE]
 
 
-def _block(quads: list[Array], half: float, depth: float, height: float) -> None:
+def _add_block(quads: list[Array], half: float, depth: float, height: float) -> None:
     """The other sides of the building and its roof."""
     a, b, c, d = (np.array(corner) for corner in ((-half, 0), (half, 0), (half, depth), (-half, depth)))
     for start, end in ((b, c), (c, d), (d, a)):

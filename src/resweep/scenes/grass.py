@@ -9,7 +9,7 @@ import numpy as np
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.scenes.mesh_shapes import Shape, ribbons, tubes
+from resweep.scenes.mesh_shapes import Shape, make_ribbons, make_tubes
 from resweep.scenes.scene_labels import GRASS_REFLECTANCE, Label
 from resweep.worlds import Mesh
 
@@ -32,7 +32,7 @@ def blades(root: Array, height: Array, width: Array, heading: Array, lean: Array
     length = height / (portable.cos(lean + bend / 2) * portable.sinc(bend / 2))
     share = np.linspace(0, 1, segments + 1, dtype=np.float32)
     taper = TIP_SHARE + (1 - TIP_SHARE) * (1 - share**2)
-    return ribbons(root, along, towards, length, bend, 0.5 * width[:, None] * taper)
+    return make_ribbons(root, along, towards, length, bend, 0.5 * width[:, None] * taper)
 
 
 def grass_tile(
@@ -103,7 +103,7 @@ def stems(
     The stand reaches from x = 0 (its near edge) to ``depth_m`` and lies between ±``width_m`` / 2 in
     y, with feet at z = 0. The number of stems is ``round(density × area)``, as in the paper: 2,500
     in 50 m² at 50 per m². Each polygon of ``sides`` corners is widened so that its mean width over
-    all directions is ``diameter_m``: what a beam meets is then what the analytical model assumes.
+    all directions is ``diameter_m``: a beam then hits what the analytical model assumes.
     """
     count = round(width_m * depth_m * density_per_m2)
     if count < 1 or sides < 3:
@@ -115,5 +115,5 @@ def stems(
     spine[:, 1, 2] = height_m
     # Cauchy: the mean width of a convex shape is its perimeter / π, here 2 n r sin(π / n) / π.
     radius = np.pi * diameter_m / (2 * sides * math.sin(np.pi / sides))
-    shape = tubes(spine, np.full((count, 2), radius), sides, capped=True)
+    shape = make_tubes(spine, np.full((count, 2), radius), sides, capped=True)
     return Mesh(*shape, label=int(Label.VEGETATION), reflectance=reflectance, name="stems")

@@ -37,8 +37,8 @@ def meadow(seed: int = 0, *, trees: int = 8, shrubs: int = 14, poles: int = 4) -
     bush = ShrubConfig(height_m=1.3, crown_base_m=0.25, crown_radius_m=0.6, branches=24, leaves=3500)
     layers: list[Layer] = [
         ground.mesh(),
-        _structures(ground, plants[2]),
-        _grass(rng, ground, seed),
+        _make_structures(ground, plants[2]),
+        _make_grass(rng, ground, seed),
         Instances(
             shrub(seed, bush),
             placements(rng, plants[1], scale=(0.7, 1.3), height_at=ground.height_at),
@@ -65,7 +65,7 @@ def _is_free(at: Array) -> Array:
     return np.asarray(off_middle & off_wall & off_building)
 
 
-def _structures(ground: Terrain, poles: Array) -> Mesh:
+def _make_structures(ground: Terrain, poles: Array) -> Mesh:
     """The wall at x = 18 m, the building, and poles, sunk where the ground falls away."""
     sunk = -1.0
     parts = [
@@ -86,7 +86,7 @@ def _structures(ground: Terrain, poles: Array) -> Mesh:
     return merged(parts, "structures")
 
 
-def _grass(rng: np.random.Generator, ground: Terrain, seed: int) -> Instances:
+def _make_grass(rng: np.random.Generator, ground: Terrain, seed: int) -> Instances:
     """Tiles of grass that follow the ground's slope by a shear, so that blades stay upright."""
     half = SIZE_M / 2
     centres = jittered_positions(rng, (-half, -half, half, half), TILE_M, jitter=0.0)

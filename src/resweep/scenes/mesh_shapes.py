@@ -21,32 +21,32 @@ class Shape(NamedTuple):
     faces: Array
 
 
-def unit(vectors: Array) -> Array:
+def normalise(vectors: Array) -> Array:
     """Vectors (..., 3) scaled to length one; a zero vector is left as it is."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors / np.where(length > 0, length, 1))
 
 
-def perpendicular(vectors: Array) -> Array:
+def find_perpendicular(vectors: Array) -> Array:
     """A unit vector at a right angle to each of the unit vectors (n, 3)."""
     helper = np.where(np.abs(vectors[:, 2:]) < 0.9, [[0.0, 0.0, 1.0]], [[1.0, 0.0, 0.0]])
-    return unit(np.cross(vectors, helper))
+    return normalise(np.cross(vectors, helper))
 
 
-def joined(shapes: list[Shape]) -> Shape:
+def join_shapes(shapes: list[Shape]) -> Shape:
     """All shapes as one, their faces renumbered."""
     starts = np.cumsum([0, *(len(shape.vertices) for shape in shapes)])
     faces = [shape.faces + np.uint32(start) for shape, start in zip(shapes, starts, strict=False)]
     return Shape(np.concatenate([shape.vertices for shape in shapes]), np.concatenate(faces))
 
 
-def _repeated(pattern: Array, count: int, stride: int) -> Array:
+def _repeat(pattern: Array, count: int, stride: int) -> Array:
     """One shape's faces (f, 3) for ``count`` shapes whose vertices follow each other by ``stride``."""
     starts = (np.arange(count, dtype=np.uint32) * np.uint32(stride))[:, None, None]
     return np.asarray((starts + pattern.astype(np.uint32)).reshape(-1, 3))
 
 
-def ribbons(origin: Array, along: Array, towards: Array, length: Array, bend: Array, half_width: Array) -> Shape:
+def make_ribbons(origin: Array, along: Array, towards: Array, length: Array, bend: Array, half_width: Array) -> Shape:
     """Flat strips that bend in a plane, two triangles to a segment.
 
     ``origin`` (n, 3) is the root of each; ``along`` (n, 3) the unit direction in which it leaves the
@@ -69,10 +69,10 @@ def ribbons(origin: Array, along: Array, towards: Array, length: Array, bend: Ar
         vertices[:, :, 1, axis] = spine + offset
     first = 2 * np.arange(lines - 1)[:, None, None]
     pattern = (first + np.array([[0, 1, 2], [2, 1, 3]])).reshape(-1, 3)
-    return Shape(vertices.reshape(-1, 3), _repeated(pattern, count, 2 * lines))
+    return Shape(vertices.reshape(-1, 3), _repeat(pattern, count, 2 * lines))
 
 
-def tubes(spine: Array, radius: Array, sides: int, *, capped: bool = False) -> Shape:
+def make_tubes(spine: Array, radius: Array, sides: int, *, capped: bool = False) -> Shape:
     """Round tubes along polylines, open at both ends unless ``capped`` closes them.
 
     ``spine`` (n, s + 1, 3) metres, ``radius`` (n, s + 1) metres, positive. The cross-section is a
@@ -80,22 +80,22 @@ def tubes(spine: Array, radius: Array, sides: int, *, capped: bool = False) -> S
     """
     count, rings = radius.shape
     tangent = np.gradient(spine, axis=1) if rings > 2 else np.repeat(np.diff(spine, axis=1), 2, axis=1)
-    tangent = unit(tangent)
+    tangent = normalise(tangent)
     # One reference direction a tube, projected into each ring's plane: no twist between rings.
-    reference = np.broadcast_to(perpendicular(unit(spine[:, -1] - spine[:, 0]))[:, None], tangent.shape)
-    first = unit(reference - (reference * tangent).sum(-1, keepdims=True) * tangent)
+    reference = np.broadcast_to(find_perpendicular(normalise(spine[:, -1] - spine[:, 0]))[:, None], tangent.shape)
+    first = normalise(reference - (reference * tangent).sum(-1, keepdims=True) * tangent)
     second = np.cross(tangent, first)
     angle = 2 * np.pi * np.arange(sides) / sides
     ring = first[:, :, None] * portable.cos(angle)[:, None] + second[:, :, None] * portable.sin(angle)[:, None]
     vertices = (spine[:, :, None] + radius[:, :, None, None] * ring).astype(np.float32)
-    pattern = [_tube_faces(rings, sides)]
+    pattern = [_make_tube_faces(rings, sides)]
     if capped:
         fan = np.stack([np.zeros(sides - 2), np.arange(1, sides - 1), np.arange(2, sides)], axis=1)
         pattern += [fan[:, ::-1], fan + (rings - 1) * sides]
-    return Shape(vertices.reshape(-1, 3), _repeated(np.concatenate(pattern), count, rings * sides))
+    return Shape(vertices.reshape(-1, 3), _repeat(np.concatenate(pattern), count, rings * sides))
 
 
-def _tube_faces(rings: int, sides: int) -> Array:
+def _make_tube_faces(rings: int, sides: int) -> Array:
     """Faces of one tube whose vertices run ring by ring."""
     ring, side = np.meshgrid(np.arange(rings - 1), np.arange(sides), indexing="ij")
     a, b = ring * sides + side, ring * sides + (side + 1) % sides

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from resweep.scenes.mesh_shapes import tubes
+from resweep.scenes.mesh_shapes import make_tubes
 from resweep.scenes.scene_labels import METAL_REFLECTANCE, PAINT_REFLECTANCE, SIGN_REFLECTANCE, Label
 from resweep.scenes.scene_parts import box, cylinder, merged
 from resweep.worlds import Mesh
@@ -13,7 +13,7 @@ _FUR_REFLECTANCE = 0.4
 _RUBBER = 0.05
 
 
-def vehicle(length_m: float, width_m: float, height_m: float, label: int, name: str) -> Mesh:
+def make_vehicle(length_m: float, width_m: float, height_m: float, label: int, name: str) -> Mesh:
     """A boxy vehicle on wheels, as buses and lorries are: body, cab windows and wheels."""
     clear = 0.35
     parts = [
@@ -32,7 +32,7 @@ def vehicle(length_m: float, width_m: float, height_m: float, label: int, name: 
     return merged(parts, name)
 
 
-def animal(length_m: float = 1.6, height_m: float = 1.4) -> Mesh:
+def make_animal(length_m: float = 1.6, height_m: float = 1.4) -> Mesh:
     """A four-legged animal such as a deer: a round trunk, neck, head and legs."""
     half, trunk = length_m / 2, 0.17 * length_m
     belly = 0.62 * height_m
@@ -46,11 +46,11 @@ def animal(length_m: float = 1.6, height_m: float = 1.4) -> Mesh:
         for side in (-1, 1):
             spines.append([[x, side * 0.6 * trunk, belly], [x, side * 0.6 * trunk, 0.0]])
             radii.append([0.3 * trunk, 0.15 * trunk])
-    shape = tubes(np.array(spines), np.array(radii), 10, capped=True)
+    shape = make_tubes(np.array(spines), np.array(radii), 10, capped=True)
     return Mesh(*shape, label=int(Label.OTHER_OBJECT), reflectance=_FUR_REFLECTANCE, name="animal")
 
 
-def pedestrian(height_m: float = 1.75) -> Mesh:
+def make_pedestrian(height_m: float = 1.75) -> Mesh:
     """A standing person: legs, trunk and head."""
     h = height_m
     legs = [(0, side * 0.1, 0) for side in (-1, 1)]
@@ -60,16 +60,16 @@ def pedestrian(height_m: float = 1.75) -> Mesh:
     return merged(parts, "pedestrian")
 
 
-def cone(height_m: float = 0.75) -> Mesh:
-    """A traffic cone on its foot, bright all over."""
+def make_cone(height_m: float = 0.75) -> Mesh:
+    """A traffic cone on its foot, of high reflectance all over."""
     foot = box((0.36, 0.36, 0.04), (0, 0, 0), reflectance=_RUBBER, name="foot")
     spine = np.array([[[0, 0, 0.04], [0, 0, height_m]]])
-    shape = tubes(spine, np.array([[0.15, 0.03]]), 16, capped=True)
+    shape = make_tubes(spine, np.array([[0.15, 0.03]]), 16, capped=True)
     body = Mesh(*shape, label=int(Label.OTHER_OBJECT), reflectance=SIGN_REFLECTANCE, name="cone")
     return merged([foot, body], "cone")
 
 
-def barrier(length_m: float = 2.0, height_m: float = 1.0) -> Mesh:
+def make_barrier(length_m: float = 2.0, height_m: float = 1.0) -> Mesh:
     """A construction barrier across the way: two planks on two feet; it is long along y."""
     parts = [box((0.5, 0.08, 0.1), (0, side * 0.4 * length_m, 0), name="foot") for side in (-1, 1)]
     parts += [box((0.06, 0.06, height_m), (0, side * 0.4 * length_m, 0), name="post") for side in (-1, 1)]
@@ -78,7 +78,7 @@ def barrier(length_m: float = 2.0, height_m: float = 1.0) -> Mesh:
     return merged(parts, "barrier")
 
 
-def debris(seed: int = 0) -> Mesh:
+def make_debris(seed: int = 0) -> Mesh:
     """Something unknown that fell off a lorry: boxes and a pipe in a heap."""
     rng = np.random.default_rng([seed, 0x64656272])
     parts = [
@@ -87,6 +87,6 @@ def debris(seed: int = 0) -> Mesh:
         )
         for _ in range(4)
     ]
-    pipe = tubes(np.array([[[-0.6, -0.2, 0.5], [0.6, 0.3, 0.6]]]), np.full((1, 2), 0.06), 12, capped=True)
+    pipe = make_tubes(np.array([[[-0.6, -0.2, 0.5], [0.6, 0.3, 0.6]]]), np.full((1, 2), 0.06), 12, capped=True)
     parts.append(Mesh(*pipe, label=int(Label.OTHER_OBJECT), reflectance=METAL_REFLECTANCE, name="pipe"))
     return merged(parts, "debris")

@@ -1,11 +1,11 @@
-"""Worlds by a word: ``scene:NAME``, a saved world's folder, or a mesh file."""
+"""Worlds by name: ``scene:NAME``, a saved world's folder, or a mesh file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from resweep.errors import InputError, ResweepError, nearest_names
-from resweep.memory import spare_memory
+from resweep.memory import find_spare_memory
 from resweep.remote import find_path, is_remote, recover_output
 from resweep.worlds import StreamedWorld, World, load_world
 from resweep.worlds.store.memory_sizes import estimate_memory
@@ -14,7 +14,7 @@ SCENE = "scene:"
 
 
 def check_world(word: str) -> None:
-    """Raise if ``word`` cannot name a world, without the work of making or reading it."""
+    """Raise if ``name`` cannot name a world, without the work of making or reading it."""
     if word.startswith(SCENE):
         from resweep.scenes import SCENES  # its places import this package
 
@@ -34,7 +34,7 @@ def check_world(word: str) -> None:
 
 
 def open_world(word: str, seed: int = 0, up: str | None = None, *, memory_bytes: int | None = None) -> World:
-    """The world that ``word`` names: ``scene:NAME`` made from ``seed``, a saved world, or a mesh file.
+    """The world that ``name`` names: ``scene:NAME`` made from ``seed``, a saved world, or a mesh file.
 
     ``up`` is the upward axis of a mesh file, y or z (default: y for glTF and GLB, else z). ``memory_bytes`` bounds what
     the process holds: a saved world that is larger, with its native scene, raises before it is read.
@@ -60,7 +60,7 @@ def check_memory(words: Iterable[str], memory_bytes: int) -> int:
     sizes = {word: estimate_memory(path) for word, path in saved.items() if path.is_dir()}
     largest = max(sizes, key=lambda word: sizes[word], default=None)
     what = "a world" if largest is None else f"the world {largest}"
-    return spare_memory(memory_bytes, 0 if largest is None else sizes[largest], what)
+    return find_spare_memory(memory_bytes, 0 if largest is None else sizes[largest], what)
 
 
 def stream_world(

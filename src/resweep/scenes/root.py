@@ -9,10 +9,10 @@ from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.scenes.grass import grass_tile
-from resweep.scenes.mesh_shapes import Shape, joined
+from resweep.scenes.mesh_shapes import Shape, join_shapes
 from resweep.scenes.scatter_plants import placements, spaced_positions, tilings
 from resweep.scenes.scene_labels import BARK_REFLECTANCE, SCENE_LABELS, SOIL_REFLECTANCE, Label
-from resweep.scenes.terrain import fractal_heights, grid_faces
+from resweep.scenes.terrain import make_grid_faces, synthesise_heights
 from resweep.scenes.trees import TreeConfig, detailed_tree
 from resweep.worlds import Instances, Layer, Mesh, World
 
@@ -67,12 +67,12 @@ def root(seed: int = 0, config: RootConfig | None = None) -> World:
     config = config or RootConfig()
     rng = np.random.default_rng([seed, 0x726F6F74])
     step = root_mesh(round(config.root_triangles * config.detail), rng)
-    cells = _cells(config)
+    cells = _choose_cells(config)
     reach = float(np.abs(cells).max()) + config.tile_m / 2
-    ground = _ground(reach)
+    ground = _make_ground(reach)
     total = round(config.triangles * config.detail)
     rest = total - step.n_triangles - ground.n_triangles - config.grass_triangles
-    model = _tree(-(-rest // config.trees), seed, config.detail)
+    model = _make_tree(-(-rest // config.trees), seed, config.detail)
     trunks = spaced_positions(
         rng,
         (-reach, -reach, reach, reach),
@@ -84,10 +84,10 @@ def root(seed: int = 0, config: RootConfig | None = None) -> World:
     layers: list[Layer] = [
         step,
         ground,
-        Instances(grass, tilings(rng, cells, height_at=_ramp), name="grass"),
+        Instances(grass, tilings(rng, cells, height_at=_compute_ramp), name="grass"),
         Instances(
             model,
-            placements(rng, trunks, scale=(0.7, 1.3), height_at=_ramp),
+            placements(rng, trunks, scale=(0.7, 1.3), height_at=_compute_ramp),
             instance=FIRST_TREE_INSTANCE + np.arange(config.trees),
             name="trees",
         ),
@@ -104,16 +104,16 @@ def root_mesh(triangles: int, rng: np.random.Generator) -> Mesh:
     cells_y = int(np.ceil(triangles / 2 / cells_x))
     x = np.linspace(-LENGTH_M / 2, LENGTH_M / 2, cells_x + 1)
     y = np.linspace(-WIDTH_M / 2, WIDTH_M / 2, cells_y + 1)
-    coarse = _relief(rng, 256)
+    coarse = _make_relief(rng, 256)
     vertices = np.empty((cells_x + 1, cells_y + 1, 3), dtype=np.float32)
     vertices[..., 0], vertices[..., 1] = x[:, None], y
     wood = np.empty((cells_x + 1, cells_y + 1), dtype=bool)
-    roots = _roots(rng)
+    roots = _draw_roots(rng)
     # By strips: the whole grid in float64 several times over would need gigabytes.
     for first in range(0, cells_x + 1, 128):
         rows = slice(first, min(first + 128, cells_x + 1))
-        vertices[rows, :, 2], wood[rows] = _surface(x[rows], y, coarse, roots)
-    faces = grid_faces(cells_x + 1, cells_y + 1)
+        vertices[rows, :, 2], wood[rows] = _compute_surface(x[rows], y, coarse, roots)
+    faces = make_grid_faces(cells_x + 1, cells_y + 1)
     is_wood = wood.ravel()[faces[:, 0]]
     return Mesh(
         vertices.reshape(-1, 3),
@@ -125,12 +125,12 @@ def root_mesh(triangles: int, rng: np.random.Generator) -> Mesh:
     )
 
 
-def _relief(rng: np.random.Generator, cells: int) -> Array:
+def _make_relief(rng: np.random.Generator, cells: int) -> Array:
     """Clods and stones: heights (cells, cells) about zero, metres."""
-    return 0.05 * (fractal_heights(rng, (cells, cells), 2.4) - 0.5)
+    return 0.05 * (synthesise_heights(rng, (cells, cells), 2.4) - 0.5)
 
 
-def _roots(rng: np.random.Generator) -> Array:
+def _draw_roots(rng: np.random.Generator) -> Array:
     """Roots that cross the trail, each (x, radius, phase, swing, lift), metres and radians."""
     count = 6
     place = np.array([-0.02, 0.05, -0.1, 0.2, -0.22, 0.36])
@@ -140,14 +140,14 @@ def _roots(rng: np.random.Generator) -> Array:
     return np.stack([place, radius, phase, swing, rng.uniform(0.0, 0.5, count)], axis=1)
 
 
-def _surface(x: Array, y: Array, coarse: Array, roots: Array) -> tuple[Array, Array]:
+def _compute_surface(x: Array, y: Array, coarse: Array, roots: Array) -> tuple[Array, Array]:
     """Heights and whether it is wood, both (len(x), len(y)), on part of the grid."""
     # The bank stands nearly upright behind the thickest root, and fades to the ramp at the sides.
     edge = 0.06 * portable.sin(2.2 * y + 1.0) + 0.03 * portable.sin(5.1 * y)
     bank = STEP_M / (1 + portable.exp(-(x[:, None] - edge) / 0.02))
-    rim = _rim(x, LENGTH_M)[:, None] * _rim(y, WIDTH_M)
-    ramp = _ramp(x, np.zeros_like(x))[:, None]
-    soil = ramp + rim * (bank - ramp + _bilinear(coarse, x, y))
+    rim = _fade_rim(x, LENGTH_M)[:, None] * _fade_rim(y, WIDTH_M)
+    ramp = _compute_ramp(x, np.zeros_like(x))[:, None]
+    soil = ramp + rim * (bank - ramp + _interpolate(coarse, x, y))
     height, wood = soil, np.zeros(soil.shape, dtype=bool)
     for place, radius, phase, swing, lift in roots:
         middle = edge + place + swing * portable.sin(1.7 * y + phase) + 0.4 * swing * portable.sin(6.3 * y + 2 * phase)
@@ -166,18 +166,18 @@ def _surface(x: Array, y: Array, coarse: Array, roots: Array) -> tuple[Array, Ar
     return height, wood
 
 
-def _rim(at: Array, size: float) -> Array:
+def _fade_rim(at: Array, size: float) -> Array:
     """A weight that is 0 at the edges of the mesh and 1 from 15 cm inside."""
     share = np.clip((size / 2 - np.abs(at)) / 0.15, 0, 1)
     return np.asarray(share * share * (3 - 2 * share))
 
 
-def _ramp(x: Array, y: Array) -> Array:
+def _compute_ramp(x: Array, y: Array) -> Array:
     """Height of the ground beside the root: flat, a ramp of two metres, flat. Metres."""
     return np.asarray(np.clip(x / LENGTH_M + 0.5, 0, 1) * STEP_M + 0 * y)
 
 
-def _bilinear(grid: Array, x: Array, y: Array) -> Array:
+def _interpolate(grid: Array, x: Array, y: Array) -> Array:
     """A grid stretched over the whole root, read at the lines ``x`` and ``y``."""
     u = (x / LENGTH_M + 0.5) * (grid.shape[0] - 1)
     v = (y / WIDTH_M + 0.5) * (grid.shape[1] - 1)
@@ -186,7 +186,7 @@ def _bilinear(grid: Array, x: Array, y: Array) -> Array:
     return np.asarray(rows[:, j] * (1 - (v - j)) + rows[:, j + 1] * (v - j))
 
 
-def _ground(reach: float) -> Mesh:
+def _make_ground(reach: float) -> Mesh:
     """The lower and the upper level, and the ramp on both sides of the root."""
     half_x, half_y = LENGTH_M / 2, WIDTH_M / 2
     patches = [
@@ -198,12 +198,12 @@ def _ground(reach: float) -> Mesh:
     quads = []
     for x0, y0, x1, y1 in patches:
         corner = np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
-        vertices = np.column_stack([corner, _ramp(corner[:, 0], corner[:, 1])])
+        vertices = np.column_stack([corner, _compute_ramp(corner[:, 0], corner[:, 1])])
         quads.append(Shape(vertices.astype(np.float32), np.array([[0, 1, 2], [0, 2, 3]], dtype=np.uint32)))
-    return Mesh(*joined(quads), label=int(Label.TERRAIN), reflectance=SOIL_REFLECTANCE, name="ground")
+    return Mesh(*join_shapes(quads), label=int(Label.TERRAIN), reflectance=SOIL_REFLECTANCE, name="ground")
 
 
-def _cells(config: RootConfig) -> Array:
+def _choose_cells(config: RootConfig) -> Array:
     """Centres (k, 2) of the grass tiles: those nearest to the root, off the trail and the ramp."""
     count = config.copies - config.trees
     side = int(np.sqrt(count)) + 12 + 2 * int(np.ceil(max(config.trail_m, LENGTH_M) / config.tile_m))
@@ -219,7 +219,7 @@ def _cells(config: RootConfig) -> Array:
     return np.asarray(centres[nearest])
 
 
-def _tree(triangles: int, seed: int, detail: float) -> Mesh:
+def _make_tree(triangles: int, seed: int, detail: float) -> Mesh:
     """The tree model, with coarser wood at low detail."""
     if detail >= 0.2:
         habit = TreeConfig(leaf_segments=8, leaf_length_m=0.08, leaf_width_m=0.045)

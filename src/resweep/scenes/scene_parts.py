@@ -14,7 +14,7 @@ import numpy as np
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array, from_xyz_rpy
-from resweep.scenes.mesh_shapes import tubes
+from resweep.scenes.mesh_shapes import make_tubes
 from resweep.scenes.scene_labels import (
     CONCRETE_REFLECTANCE,
     METAL_REFLECTANCE,
@@ -60,7 +60,7 @@ def box(
         raise ResweepError(f"box '{name}': size must be above zero in x, y and z, got {tuple(size_m)}")
     ring = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
     corners = np.vstack([np.column_stack([ring, np.zeros(4)]), np.column_stack([ring, np.ones(4)])])
-    vertices = _placed(corners * np.asarray(size_m), at, yaw_rad)
+    vertices = _place(corners * np.asarray(size_m), at, yaw_rad)
     return Mesh(
         vertices,
         _BOX_FACES,
@@ -117,7 +117,7 @@ def cylinder(
             f"got {radius_m}, {height_m}, {sides}"
         )
     spine = np.asarray(at, dtype=np.float64) + np.array([[0, 0, 0], [0, 0, height_m]])
-    shape = tubes(spine[None], np.full((1, 2), radius_m), sides, capped=True)
+    shape = make_tubes(spine[None], np.full((1, 2), radius_m), sides, capped=True)
     return Mesh(*shape, label=int(label), reflectance=reflectance, instance=instance, name=name)
 
 
@@ -162,6 +162,6 @@ def merged(meshes: Sequence[Mesh], name: str) -> Mesh:
     )
 
 
-def _placed(points: Array, at: Point, yaw_rad: float) -> Array:
+def _place(points: Array, at: Point, yaw_rad: float) -> Array:
     pose = from_xyz_rpy(at[0], at[1], at[2], yaw=yaw_rad)
     return np.asarray(portable.matmul(points, pose[:3, :3].T) + pose[:3, 3])

@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from resweep import portable
 from resweep.pose import Array
-from resweep.scenes.mesh_shapes import Shape, joined, tubes, unit
-from resweep.scenes.trees import leaves, wood_and_leaves
+from resweep.scenes.mesh_shapes import Shape, join_shapes, make_tubes, normalise
+from resweep.scenes.trees import join_wood_and_leaves, make_leaves
 from resweep.worlds import Mesh
 
 BRANCH_SEGMENTS = 6
@@ -41,43 +41,43 @@ def shrub(seed: int = 0, config: ShrubConfig | None = None) -> Mesh:
     """One shrub as a mesh: bark labelled as trunk, leaves as vegetation."""
     config = config or ShrubConfig()
     rng = np.random.default_rng([seed, 0x73687275])
-    ends = _in_shell(rng, config.branches, config)
-    wood = joined([_trunk(config), _branches(rng, ends, config)])
-    point = _in_shell(rng, config.leaves, config)
-    outward = unit(point - _centre(config))
+    ends = _draw_in_shell(rng, config.branches, config)
+    wood = join_shapes([_make_trunk(config), _make_branches(rng, ends, config)])
+    point = _draw_in_shell(rng, config.leaves, config)
+    outward = normalise(point - _find_centre(config))
     # Leaves hang along the crown's surface and turn their upper sides out, to the light.
-    hanging = unit(np.cross(np.cross(outward, [0.0, 0.0, -1.0]), outward))
+    hanging = normalise(np.cross(np.cross(outward, [0.0, 0.0, -1.0]), outward))
     size = (config.leaf_length_m, config.leaf_width_m)
-    foliage = leaves(rng, point, 2.0 * hanging, 2.0 * outward, size, config.leaf_segments)
-    return wood_and_leaves(wood, foliage, "shrub")
+    foliage = make_leaves(rng, point, 2.0 * hanging, 2.0 * outward, size, config.leaf_segments)
+    return join_wood_and_leaves(wood, foliage, "shrub")
 
 
-def _centre(config: ShrubConfig) -> Array:
+def _find_centre(config: ShrubConfig) -> Array:
     return np.array([0.0, 0.0, 0.5 * (config.crown_base_m + config.height_m)])
 
 
-def _in_shell(rng: np.random.Generator, count: int, config: ShrubConfig) -> Array:
+def _draw_in_shell(rng: np.random.Generator, count: int, config: ShrubConfig) -> Array:
     """Points (count, 3) on all sides, in the outer part of the crown."""
     half_height = 0.5 * (config.height_m - config.crown_base_m)
-    direction = unit(rng.normal(size=(count, 3)))
+    direction = normalise(rng.normal(size=(count, 3)))
     level = np.hypot(direction[:, 0], direction[:, 1])
     surface = portable.power(
         portable.power(level, SQUARENESS) + portable.power(np.abs(direction[:, 2]), SQUARENESS), -1 / SQUARENESS
     )
     depth = 1 - config.shell * rng.uniform(0, 1, count) ** 2
     half = np.array([config.crown_radius_m, config.crown_radius_m, half_height])
-    return np.asarray(_centre(config) + (depth * surface)[:, None] * direction * half)
+    return np.asarray(_find_centre(config) + (depth * surface)[:, None] * direction * half)
 
 
-def _trunk(config: ShrubConfig) -> Shape:
+def _make_trunk(config: ShrubConfig) -> Shape:
     """A straight trunk up to two thirds of the height."""
     height = np.linspace(0, 0.66 * config.height_m, 5)
     spine = np.stack([np.zeros(5), np.zeros(5), height], axis=1)
     radius = 0.5 * config.trunk_diameter_m * np.linspace(1, 0.4, 5)
-    return tubes(spine[None], radius[None], 12)
+    return make_tubes(spine[None], radius[None], 12)
 
 
-def _branches(rng: np.random.Generator, ends: Array, config: ShrubConfig) -> Shape:
+def _make_branches(rng: np.random.Generator, ends: Array, config: ShrubConfig) -> Shape:
     """Thin branches that leave the trunk steeply and bow out to ``ends`` (n, 3) in the shell."""
     count = len(ends)
     start = np.zeros((count, 3))
@@ -88,4 +88,4 @@ def _branches(rng: np.random.Generator, ends: Array, config: ShrubConfig) -> Sha
     middle = 0.5 * (start + ends) + np.array([0.0, 0.0, 0.06 * config.height_m])
     spine = (1 - share) ** 2 * start[:, None] + 2 * share * (1 - share) * middle[:, None] + share**2 * ends[:, None]
     radius = 0.13 * config.trunk_diameter_m * (1 - 0.7 * share[..., 0])
-    return tubes(spine, np.repeat(radius, count, axis=0), 5)
+    return make_tubes(spine, np.repeat(radius, count, axis=0), 5)

@@ -50,16 +50,16 @@ def street(seed: int = 0, config: StreetConfig | None = None) -> World:
     config = config or StreetConfig()
     rng = np.random.default_rng([seed, 0x73747265])
     layers: list[Layer] = [
-        _ground(config),
-        merged(_buildings(rng, config), "buildings"),
-        merged(_fences(config), "fences"),
-        merged(_poles(config), "poles"),
-        merged(_signs(config), "signs"),
+        _make_ground(config),
+        merged(_make_buildings(rng, config), "buildings"),
+        merged(_make_fences(config), "fences"),
+        merged(_make_poles(config), "poles"),
+        merged(_make_signs(config), "signs"),
     ]
-    cars = _cars(rng, config)
+    cars = _make_cars(rng, config)
     if cars:
         layers.append(merged(cars, "cars"))
-    spots = _tree_spots(config)
+    spots = _place_trees(config)
     layers.append(
         Instances(
             tree(seed, config.tree),
@@ -73,15 +73,15 @@ def street(seed: int = 0, config: StreetConfig | None = None) -> World:
     return world
 
 
-def _edges(config: StreetConfig) -> tuple[float, float, float]:
+def _find_edges(config: StreetConfig) -> tuple[float, float, float]:
     """Distances from the middle of the road to the kerb, the garden and the façade, metres."""
     kerb = config.road_m / 2
     return kerb, kerb + config.sidewalk_m, kerb + config.sidewalk_m + config.garden_m
 
 
-def _ground(config: StreetConfig) -> Mesh:
+def _make_ground(config: StreetConfig) -> Mesh:
     """Road, kerbs (upright faces), sidewalks and gardens."""
-    kerb, garden, facade = _edges(config)
+    kerb, garden, facade = _find_edges(config)
     half = config.length_m / 2
     beyond = facade + 15.0
     parts = [
@@ -91,13 +91,13 @@ def _ground(config: StreetConfig) -> Mesh:
         walk = (0.0, side * (kerb + garden) / 2, KERB_M)
         size = (config.length_m, config.sidewalk_m)
         parts.append(ground_plane(size, walk, label=Label.SIDEWALK, reflectance=CONCRETE_REFLECTANCE, name="sidewalk"))
-        parts.append(_upright((half, side * kerb), (-half, side * kerb), KERB_M, flip=side > 0))
+        parts.append(_make_kerb_face((half, side * kerb), (-half, side * kerb), KERB_M, flip=side > 0))
         soil = (0.0, side * (garden + beyond) / 2, KERB_M)
         parts.append(ground_plane((config.length_m, beyond - garden), soil, name="garden"))
     return merged(parts, "ground")
 
 
-def _upright(start: tuple[float, float], end: tuple[float, float], height: float, *, flip: bool) -> Mesh:
+def _make_kerb_face(start: tuple[float, float], end: tuple[float, float], height: float, *, flip: bool) -> Mesh:
     """A kerb's face between two points of the road's edge, facing the road."""
     vertices = np.array([[*start, 0], [*end, 0], [*end, height], [*start, height]])
     faces = np.array([[0, 1, 2], [0, 2, 3]])
@@ -105,9 +105,9 @@ def _upright(start: tuple[float, float], end: tuple[float, float], height: float
     return Mesh(vertices, faces, label=int(Label.SIDEWALK), reflectance=CONCRETE_REFLECTANCE, name="kerb")
 
 
-def _buildings(rng: np.random.Generator, config: StreetConfig) -> list[Mesh]:
+def _make_buildings(rng: np.random.Generator, config: StreetConfig) -> list[Mesh]:
     """Façades on both sides, of two to five storeys, now and then with a gap between."""
-    facade = _edges(config)[2]
+    facade = _find_edges(config)[2]
     half = config.length_m / 2
     parts: list[Mesh] = []
     for side in (-1, 1):
@@ -129,9 +129,9 @@ def _buildings(rng: np.random.Generator, config: StreetConfig) -> list[Mesh]:
     return parts
 
 
-def _fences(config: StreetConfig) -> list[Mesh]:
+def _make_fences(config: StreetConfig) -> list[Mesh]:
     """Fences of upright slats between sidewalk and garden, in lengths of 10 m with gates between."""
-    garden = _edges(config)[1]
+    garden = _find_edges(config)[1]
     half = config.length_m / 2
     parts: list[Mesh] = []
     starts = np.arange(-half + 1, half - 11, 12.0)
@@ -150,16 +150,16 @@ def _fences(config: StreetConfig) -> list[Mesh]:
     return parts
 
 
-def _along(config: StreetConfig, gap: float, start: float = 0.0) -> Array:
+def _space_along(config: StreetConfig, gap: float, start: float = 0.0) -> Array:
     half = config.length_m / 2
     return np.arange(-half + gap / 2 + start, half - 2, gap)
 
 
-def _poles(config: StreetConfig) -> list[Mesh]:
+def _make_poles(config: StreetConfig) -> list[Mesh]:
     """Street lamps on alternate sides: a pole, and an arm over the road with its lamp."""
-    kerb = _edges(config)[0]
+    kerb = _find_edges(config)[0]
     parts: list[Mesh] = []
-    for number, x in enumerate(_along(config, config.pole_gap_m)):
+    for number, x in enumerate(_space_along(config, config.pole_gap_m)):
         side = 1 if number % 2 else -1
         y = side * (kerb + 0.6)
         style: dict[str, Any] = {"label": Label.POLE, "reflectance": METAL_REFLECTANCE, "instance": FIRST_POLE + number}
@@ -169,11 +169,11 @@ def _poles(config: StreetConfig) -> list[Mesh]:
     return parts
 
 
-def _signs(config: StreetConfig) -> list[Mesh]:
+def _make_signs(config: StreetConfig) -> list[Mesh]:
     """Retro-reflective plates on thin poles, facing traffic from −x and from +x in turn."""
-    kerb = _edges(config)[0]
+    kerb = _find_edges(config)[0]
     parts: list[Mesh] = []
-    for number, x in enumerate(_along(config, 1.6 * config.pole_gap_m, 4.0)):
+    for number, x in enumerate(_space_along(config, 1.6 * config.pole_gap_m, 4.0)):
         side = -1 if number % 2 else 1
         at = (x, -side * (kerb + 0.4), KERB_M)
         instance = FIRST_SIGN + number
@@ -185,12 +185,12 @@ def _signs(config: StreetConfig) -> list[Mesh]:
     return parts
 
 
-def _cars(rng: np.random.Generator, config: StreetConfig) -> list[Mesh]:
+def _make_cars(rng: np.random.Generator, config: StreetConfig) -> list[Mesh]:
     """Cars parked along both kerbs, facing with the traffic of their side (drive on the right)."""
-    kerb = _edges(config)[0]
+    kerb = _find_edges(config)[0]
     parts: list[Mesh] = []
     for side in (-1, 1):
-        for x in _along(config, config.car_gap_m):
+        for x in _space_along(config, config.car_gap_m):
             taken, size, shade = rng.uniform() < config.parked, rng.uniform(0.9, 1.12), rng.uniform(0.08, 0.7)
             if not taken:
                 continue
@@ -203,10 +203,10 @@ def _cars(rng: np.random.Generator, config: StreetConfig) -> list[Mesh]:
     return parts
 
 
-def _tree_spots(config: StreetConfig) -> Array:
+def _place_trees(config: StreetConfig) -> Array:
     """Places (k, 2) of the street trees, near the kerb, clear of the lamps."""
-    kerb = _edges(config)[0]
-    lamps = _along(config, config.pole_gap_m)
-    x = _along(config, config.tree_gap_m, 1.0)
+    kerb = _find_edges(config)[0]
+    lamps = _space_along(config, config.pole_gap_m)
+    x = _space_along(config, config.tree_gap_m, 1.0)
     x = x[np.abs(x[:, None] - lamps).min(axis=1) > 1.5]
     return np.array([[place, side * (kerb + 1.1)] for side in (-1, 1) for place in x])

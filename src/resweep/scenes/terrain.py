@@ -68,14 +68,16 @@ class Terrain:
         vertices[..., 0] = (self.x0_m + self.spacing_m * np.arange(nx))[:, None]
         vertices[..., 1] = self.y0_m + self.spacing_m * np.arange(ny)
         vertices[..., 2] = self.heights
-        return Mesh(vertices.reshape(-1, 3), grid_faces(nx, ny), label=int(label), reflectance=reflectance, name=name)
+        return Mesh(
+            vertices.reshape(-1, 3), make_grid_faces(nx, ny), label=int(label), reflectance=reflectance, name=name
+        )
 
     def world(self) -> World:
         """The surface as a world of its own."""
         return World([self.mesh()], labels=SCENE_LABELS)
 
 
-def grid_faces(nx: int, ny: int) -> Array:
+def make_grid_faces(nx: int, ny: int) -> Array:
     """Faces (2 (nx-1) (ny-1), 3) uint32 of a grid of vertices numbered ``i * ny + j``, facing up."""
     corner = (np.arange(nx - 1, dtype=np.uint32)[:, None] * np.uint32(ny) + np.arange(ny - 1, dtype=np.uint32)).ravel()
     faces = np.empty((len(corner), 2, 3), dtype=np.uint32)
@@ -98,7 +100,7 @@ def heightfield(
     return Terrain(np.asarray(heights), spacing_m).mesh(label=label, reflectance=reflectance, name=name)
 
 
-def fractal_heights(
+def synthesise_heights(
     rng: np.random.Generator, shape: tuple[int, int], roughness: float, smallest_cells: float = 2.0
 ) -> Array:
     """Heights (nx, ny) between 0 and 1 with a power spectrum that falls as frequency^-roughness.
@@ -125,5 +127,5 @@ def fractal_terrain(
     if cells < 2:
         raise ResweepError(f"terrain: resolution {resolution_m} m is too coarse for {size_m} m; use at most half of it")
     rng = np.random.default_rng([seed, 0x74657272])
-    heights = relief_m * fractal_heights(rng, (cells + 1, cells + 1), roughness)
+    heights = relief_m * synthesise_heights(rng, (cells + 1, cells + 1), roughness)
     return Terrain(heights, size_m / cells, -size_m / 2, -size_m / 2)

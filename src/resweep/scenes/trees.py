@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.scenes.mesh_shapes import Shape, joined, perpendicular, ribbons, tubes, unit
+from resweep.scenes.mesh_shapes import Shape, find_perpendicular, join_shapes, make_ribbons, make_tubes, normalise
 from resweep.scenes.scene_labels import BARK_REFLECTANCE, LEAF_REFLECTANCE, Label
 from resweep.worlds import Mesh
 
@@ -50,14 +50,14 @@ def tree(seed: int = 0, config: TreeConfig | None = None) -> Mesh:
     config = config or TreeConfig()
     rng = np.random.default_rng([seed, 0x74726565])
     orders = grow(rng, config)
-    wood = wood_shape(orders, config.trunk_sides)
-    foliage = _foliage(rng, orders, config)
-    return wood_and_leaves(wood, foliage, "tree")
+    wood = make_wood(orders, config.trunk_sides)
+    foliage = _make_foliage(rng, orders, config)
+    return join_wood_and_leaves(wood, foliage, "tree")
 
 
-def wood_and_leaves(wood: Shape, foliage: Shape, name: str) -> Mesh:
+def join_wood_and_leaves(wood: Shape, foliage: Shape, name: str) -> Mesh:
     """Bark and leaves as one mesh, labelled and with their reflectances."""
-    shape = joined([wood, foliage])
+    shape = join_shapes([wood, foliage])
     is_leaf = np.arange(len(shape.faces)) >= len(wood.faces)
     return Mesh(
         *shape,
@@ -70,18 +70,18 @@ def wood_and_leaves(wood: Shape, foliage: Shape, name: str) -> Mesh:
 def detailed_tree(triangles: int, seed: int = 0, config: TreeConfig | None = None) -> Mesh:
     """A tree of at least ``triangles`` triangles, and at most one leaf more, by the number of its leaves."""
     config = config or TreeConfig(leaf_segments=8, leaf_length_m=0.08, leaf_width_m=0.045)
-    wood = wood_triangles(config)
+    wood = count_wood_triangles(config)
     if triangles <= wood:
         raise ResweepError(f"tree: its wood alone has {wood:,} triangles; ask for more than that, got {triangles:,}")
     leaves = -(-(triangles - wood) // (2 * config.leaf_segments))
     return tree(seed, config.model_copy(update={"leaves": leaves}))
 
 
-def wood_triangles(config: TreeConfig) -> int:
+def count_wood_triangles(config: TreeConfig) -> int:
     """Number of triangles in a tree's trunk and branches."""
     total, stems = 0, 1
     for order in range(len(config.branches) + 1):
-        total += stems * 2 * _sides(config.trunk_sides, order) * _segments(order)
+        total += stems * 2 * _choose_sides(config.trunk_sides, order) * _choose_segments(order)
         stems *= config.branches[order] if order < len(config.branches) else 1
     return total
 
@@ -91,26 +91,26 @@ def grow(rng: np.random.Generator, config: TreeConfig) -> list[_Stems]:
     bottom = np.zeros((1, 3))
     up = np.array([[0.0, 0.0, 1.0]])
     radius = np.array([config.trunk_diameter_m / 2])
-    orders = [_curved_stems(rng, bottom, up, np.array([0.97 * config.height_m]), radius, 0, wander=0.03)]
+    orders = [_curve_stems(rng, bottom, up, np.array([0.97 * config.height_m]), radius, 0, wander=0.03)]
     for order, count in enumerate(config.branches):
-        orders.append(_shoots(rng, orders[-1], count, order, config))
+        orders.append(_grow_shoots(rng, orders[-1], count, order, config))
     top = max(stems.spine[..., 2].max() for stems in orders)
     return [_Stems(stems.spine * (config.height_m / top), stems.radius) for stems in orders]
 
 
-def _shoots(rng: np.random.Generator, parent: _Stems, count: int, order: int, config: TreeConfig) -> _Stems:
+def _grow_shoots(rng: np.random.Generator, parent: _Stems, count: int, order: int, config: TreeConfig) -> _Stems:
     """``count`` shoots on each parent stem, in a spiral along it."""
     stems = len(parent.spine)
     low = config.crown_base if order == 0 else 0.25
     share = low + (0.98 - low) * (np.arange(count) + rng.uniform(0.1, 0.9, (stems, count))) / count
     spin = GOLDEN_ANGLE * np.arange(count) + rng.uniform(0, 2 * np.pi, (stems, 1)) + rng.normal(0, 0.3, (stems, count))
-    start, along, radius = _on_stems(parent, share)
-    first = perpendicular(along)
+    start, along, radius = _find_on_stems(parent, share)
+    first = find_perpendicular(along)
     second = np.cross(along, first)
     out = first * portable.cos(spin.ravel())[:, None] + second * portable.sin(spin.ravel())[:, None]
     # Low branches stand out wide, high ones reach up.
     opening = (1.25 - 0.75 * share if order == 0 else 0.85 + 0 * share) + rng.normal(0, 0.12, share.shape)
-    direction = unit(out * portable.sin(opening.ravel())[:, None] + along * portable.cos(opening.ravel())[:, None])
+    direction = normalise(out * portable.sin(opening.ravel())[:, None] + along * portable.cos(opening.ravel())[:, None])
     if order == 0:
         # A rounded crown: widest in its lower third, closing towards the top.
         crown = (share - low) / (1 - low)
@@ -120,10 +120,10 @@ def _shoots(rng: np.random.Generator, parent: _Stems, count: int, order: int, co
         length = parent_length[:, None] * (0.62 - 0.35 * share)
     length = (length * rng.uniform(0.75, 1.1, share.shape)).ravel()
     thickness = np.minimum(0.6 * radius, 0.014 * length + 0.002)
-    return _curved_stems(rng, start, direction, length, thickness, order + 1, wander=0.16)
+    return _curve_stems(rng, start, direction, length, thickness, order + 1, wander=0.16)
 
 
-def _on_stems(stems: _Stems, share: Array) -> tuple[Array, Array, Array]:
+def _find_on_stems(stems: _Stems, share: Array) -> tuple[Array, Array, Array]:
     """Points (n·c, 3), unit directions (n·c, 3) and radii (n·c,) at shares (n, c) of the stems' lengths."""
     segments = stems.spine.shape[1] - 1
     index = np.minimum((share * segments).astype(np.int64), segments - 1)
@@ -132,48 +132,48 @@ def _on_stems(stems: _Stems, share: Array) -> tuple[Array, Array, Array]:
     first, last = stems.spine[row, index], stems.spine[row, index + 1]
     radius = (1 - fraction) * stems.radius[row, index] + fraction * stems.radius[row, index + 1]
     point = first + fraction[..., None] * (last - first)
-    return point.reshape(-1, 3), unit(last - first).reshape(-1, 3), radius.ravel()
+    return point.reshape(-1, 3), normalise(last - first).reshape(-1, 3), radius.ravel()
 
 
-def _curved_stems(
+def _curve_stems(
     rng: np.random.Generator, start: Array, direction: Array, length: Array, radius: Array, order: int, wander: float
 ) -> _Stems:
     """Tapering stems, randomly curved, that turn upwards."""
-    count, segments = len(start), _segments(order)
+    count, segments = len(start), _choose_segments(order)
     steps = np.empty((count, segments, 3))
     heading = direction
     for i in range(segments):
         steps[:, i] = heading * (length / segments)[:, None]
-        heading = unit(heading + rng.normal((0.0, 0.0, 0.06), wander, (count, 3)))
+        heading = normalise(heading + rng.normal((0.0, 0.0, 0.06), wander, (count, 3)))
     spine = np.concatenate([start[:, None], start[:, None] + np.cumsum(steps, axis=1)], axis=1)
     taper = 1 - 0.85 * np.linspace(0, 1, segments + 1)
     return _Stems(spine, radius[:, None] * taper)
 
 
-def _sides(trunk_sides: int, order: int) -> int:
+def _choose_sides(trunk_sides: int, order: int) -> int:
     return max(trunk_sides >> order, 3)
 
 
-def _segments(order: int) -> int:
+def _choose_segments(order: int) -> int:
     return max(12 >> order, 3)
 
 
-def wood_shape(orders: list[_Stems], trunk_sides: int) -> Shape:
+def make_wood(orders: list[_Stems], trunk_sides: int) -> Shape:
     """Bark: every stem as a tube, the finer the fewer sides."""
-    return joined([tubes(*stems, _sides(trunk_sides, order)) for order, stems in enumerate(orders)])
+    return join_shapes([make_tubes(*stems, _choose_sides(trunk_sides, order)) for order, stems in enumerate(orders)])
 
 
-def _foliage(rng: np.random.Generator, orders: list[_Stems], config: TreeConfig) -> Shape:
+def _make_foliage(rng: np.random.Generator, orders: list[_Stems], config: TreeConfig) -> Shape:
     """Leaves along the outer parts of the twigs, the last order of stems."""
     twigs = orders[-1]
     on = rng.integers(0, len(twigs.spine), config.leaves)
     chosen = _Stems(twigs.spine[on], twigs.radius[on])
-    point, along, _ = _on_stems(chosen, rng.uniform(0.1, 1.0, (config.leaves, 1)))
+    point, along, _ = _find_on_stems(chosen, rng.uniform(0.1, 1.0, (config.leaves, 1)))
     size = (config.leaf_length_m, config.leaf_width_m)
-    return leaves(rng, point, along, np.array([0.0, 0.0, 1.0]), size, config.leaf_segments)
+    return make_leaves(rng, point, along, np.array([0.0, 0.0, 1.0]), size, config.leaf_segments)
 
 
-def leaves(
+def make_leaves(
     rng: np.random.Generator,
     point: Array,
     along: Array,
@@ -189,13 +189,13 @@ def leaves(
     """
     count = len(point)
     length, width = size_m
-    direction = unit(unit(rng.normal(size=(count, 3))) + 0.7 * along)
-    upper = unit(rng.normal(facing, 0.6, (count, 3)))
-    droop = -unit(upper - (upper * direction).sum(axis=1, keepdims=True) * direction)
+    direction = normalise(normalise(rng.normal(size=(count, 3))) + 0.7 * along)
+    upper = normalise(rng.normal(facing, 0.6, (count, 3)))
+    droop = -normalise(upper - (upper * direction).sum(axis=1, keepdims=True) * direction)
     factor = rng.uniform(0.7, 1.2, count)
     share = np.linspace(0, 1, segments + 1)
     outline = np.sqrt(np.maximum(1 - (2 * share - 1) ** 2, 0.02))
     half_width = (0.5 * width * factor)[:, None] * outline
     # A petiole keeps the blade off the twig.
     root = point + 0.25 * length * direction
-    return ribbons(root, direction, droop, length * factor, rng.uniform(0.2, 0.9, count), half_width)
+    return make_ribbons(root, direction, droop, length * factor, rng.uniform(0.2, 0.9, count), half_width)

@@ -86,7 +86,7 @@ class SegmentationCard(Spec):
 
 
 def hash_model(model: bytes) -> str:
-    """What a card knows its network by."""
+    """The SHA-256 of a network, by which a card identifies it."""
     return hashlib.sha256(model).hexdigest()
 
 

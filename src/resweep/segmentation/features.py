@@ -44,7 +44,7 @@ def thin_sweep(sweep: Sweep, cell_m: float, names: tuple[str, ...] = FEATURES, t
     count = np.bincount(cell, minlength=len(points))
     found = {
         "one": np.ones(len(points), np.float32),
-        "height": np.clip(height_above_ground(points, threads), *_HEIGHTS_M) / 4,
+        "height": np.clip(find_height_above_ground(points, threads), *_HEIGHTS_M) / 4,
         "intensity": np.bincount(cell, rank(sweep.intensity), len(points)) / count,
         "range": np.minimum(np.linalg.norm(points, axis=1), 2 * _RANGE_M) / _RANGE_M,
         **_describe_shapes(points, threads),
@@ -63,7 +63,7 @@ def rank(values: Array) -> Array:
     return np.asarray(middle[at.reshape(-1)])
 
 
-def height_above_ground(points: Array, threads: int = 1) -> Array:
+def find_height_above_ground(points: Array, threads: int = 1) -> Array:
     """Heights (n,) of points (n, 3) above the ground nearby: a low quantile of the lowest points in cells of 1 m."""
     flat = points.astype(np.float64)
     flat[:, 2] = 0.0

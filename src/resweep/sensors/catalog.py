@@ -7,7 +7,7 @@ from importlib import resources
 from os import PathLike
 from pathlib import Path
 
-from resweep.config import read_spec, spec_from_yaml
+from resweep.config import parse_spec, read_spec
 from resweep.errors import ResweepError, nearest_names
 from resweep.sensors.spec import Sensor
 
@@ -36,7 +36,7 @@ def load_sensor(name_or_path: str | PathLike[str]) -> Sensor:
                 f"sensor '{name_or_path}': not in the catalog and not a file; {nearest_names(name, sensor_names())}"
             )
         file = resources.files("resweep.sensors").joinpath("catalog").joinpath(f"{name}.yaml")
-        return spec_from_yaml(file.read_text(encoding="utf-8"), Sensor, file.name)
+        return parse_spec(file.read_text(encoding="utf-8"), Sensor, file.name)
     if not os.path.isfile(path):
         raise ResweepError(f"{path}: no such sensor file; give a YAML file or a name listed by 'resweep sensors'")
     return read_spec(path, Sensor)

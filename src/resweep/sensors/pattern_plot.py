@@ -12,7 +12,7 @@ from resweep.pose import Array
 from resweep.sensors.firing import Firing, fire
 from resweep.sensors.patterns import Rosette
 from resweep.sensors.spec import Beam, Sensor
-from resweep.sensors.stencil import half_widths, random_offsets, stencil
+from resweep.sensors.stencil import find_half_widths, random_offsets, stencil
 
 _MAX_DOTS = 120_000
 _ZOOM_DEG = 6.0
@@ -32,7 +32,7 @@ def plot_sensor(sensor: Sensor, path: str | Path) -> Path:
     azimuth, elevation = angles_deg(firing.direction)
     figure = Figure(figsize=(13.0, 8.0), layout="constrained")
     FigureCanvasAgg(figure)
-    figure.suptitle(f"{sensor.title or sensor.name}: {_summary(sensor, firing)}", fontsize=13)
+    figure.suptitle(f"{sensor.title or sensor.name}: {_summarise(sensor, firing)}", fontsize=13)
     wide = bool(np.ptp(azimuth) > 2.0 * np.ptp(elevation))
     if wide:
         grid = figure.add_gridspec(2, 3, height_ratios=(1.15, 1.0))
@@ -65,7 +65,7 @@ def angles_deg(direction: Array) -> tuple[Array, Array]:
     return np.degrees(np.arctan2(y, x)), np.degrees(np.arctan2(z, np.hypot(x, y)))
 
 
-def coverage(sensor: Sensor, n_sweeps: int, cell_deg: float = 1.0) -> Array:
+def compute_coverage(sensor: Sensor, n_sweeps: int, cell_deg: float = 1.0) -> Array:
     """Share of the field's cells hit after 1, 2, … ``n_sweeps`` sweeps (n_sweeps,).
 
     Cells are ``cell_deg`` squares of azimuth and elevation; the field is what all the sweeps reach.
@@ -80,7 +80,7 @@ def coverage(sensor: Sensor, n_sweeps: int, cell_deg: float = 1.0) -> Array:
     return np.cumsum(np.bincount(sweep_of, minlength=n_sweeps)) / len(every)
 
 
-def _summary(sensor: Sensor, firing: Firing) -> str:
+def _summarise(sensor: Sensor, firing: Firing) -> str:
     pace = f"{1.0 / sensor.sweep_period_s:g} Hz" if sensor.sweep_period_s < 1.0 else f"{sensor.sweep_period_s:g} s"
     step = f", {firing.azimuth_step_deg:.3g}° in azimuth" if firing.azimuth_step_deg else ""
     rings = f"{firing.n_rings} ring" + ("s" if firing.n_rings > 1 else "")
@@ -125,7 +125,7 @@ def _draw_rings(axes: Any, sensor: Sensor) -> None:
 
 def _draw_coverage(axes: Any, sensor: Sensor, n_sweeps: int = 20) -> None:
     seconds = sensor.sweep_period_s * np.arange(1, n_sweeps + 1)
-    axes.plot(seconds, 100.0 * coverage(sensor, n_sweeps), marker="o", markersize=3.0, color="tab:blue")
+    axes.plot(seconds, 100.0 * compute_coverage(sensor, n_sweeps), marker="o", markersize=3.0, color="tab:blue")
     _label(
         axes, "Coverage grows with time (cells of 1°)", "seconds", f"cells hit, of those hit in {seconds[-1]:g} s [%]"
     )
@@ -135,7 +135,7 @@ def _draw_coverage(axes: Any, sensor: Sensor, n_sweeps: int = 20) -> None:
 def _draw_spot(axes: Any, beam: Beam) -> None:
     from matplotlib.patches import Ellipse, Rectangle
 
-    half = 1e3 * half_widths(beam)  # milliradians, as tangents at 1 m
+    half = 1e3 * find_half_widths(beam)  # milliradians, as tangents at 1 m
     shape = (
         Rectangle((-half[0], -half[1]), 2 * half[0], 2 * half[1], facecolor="tab:red", alpha=0.15, edgecolor="tab:red")
         if beam.spot == "rectangular"

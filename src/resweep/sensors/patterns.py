@@ -66,7 +66,7 @@ class Block(Spec):
                 raise SettingsError(
                     "elevation_deg", "give the list, or all of elevation_min_deg, _max_deg, _resolution_deg"
                 )
-            _ordered(self.elevation_min_deg, self.elevation_max_deg, "elevation")
+            _check_order(self.elevation_min_deg, self.elevation_max_deg, "elevation")
             if self._count > MAX_CHANNELS:
                 raise SettingsError(
                     "elevation_resolution_deg", f"gives {self._count:.3g} channels, {MAX_CHANNELS} at most"
@@ -128,7 +128,7 @@ class Spinning(Spec):
 
     @model_validator(mode="after")
     def _check(self) -> Spinning:
-        _ordered(self.azimuth_min_deg, self.azimuth_max_deg, "azimuth")
+        _check_order(self.azimuth_min_deg, self.azimuth_max_deg, "azimuth")
         if self.azimuth_max_deg - self.azimuth_min_deg > 360.0:
             raise SettingsError("azimuth_max_deg", "more than 360° after azimuth_min_deg; a sweep is at most one turn")
         if (self.azimuth_resolution_deg is None) == (self.firing_period_s is None):
@@ -227,8 +227,8 @@ class Raster(Spec):
 
     @model_validator(mode="after")
     def _check(self) -> Raster:
-        _ordered(self.azimuth_min_deg, self.azimuth_max_deg, "azimuth")
-        _ordered(self.elevation_min_deg, self.elevation_max_deg, "elevation")
+        _check_order(self.azimuth_min_deg, self.azimuth_max_deg, "azimuth")
+        _check_order(self.elevation_min_deg, self.elevation_max_deg, "elevation")
         if self.azimuth_max_deg - self.azimuth_min_deg > 360.0:
             raise SettingsError("azimuth_max_deg", "more than 360° after azimuth_min_deg; a sweep is at most one turn")
         if self.n_lines * self.n_per_line > 2**31 - 1 or self.n_per_line > 2**16:
@@ -327,6 +327,6 @@ def count_steps(span_deg: float, step_deg: float) -> int:
     return max(steps, 1) if span_deg >= 360.0 - 1e-9 else steps + 1
 
 
-def _ordered(low: float | None, high: float | None, what: str) -> None:
+def _check_order(low: float | None, high: float | None, what: str) -> None:
     if low is not None and high is not None and low > high:
         raise SettingsError(f"{what}_min_deg", f"{low:g} is above {what}_max_deg {high:g}; swap them")

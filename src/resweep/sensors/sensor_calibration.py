@@ -1,4 +1,4 @@
-"""What one sensor does beyond the figures of its data sheet: errors and gains of its lasers, chance in detection.
+"""The calibration of one sensor beyond its data sheet: errors and gains of its lasers, and the detection curve.
 
 A sensor without these fields has equal, exact lasers, and detects whatever reaches its threshold.
 """
@@ -26,7 +26,7 @@ class Lasers(Spec):
     range_bias_m: tuple[Annotated[float, Field(ge=-1.0, le=1.0)], ...] | None = None
     """Range that each ring adds to what it measures, metres, one for each ring, lowest first."""
     intensity_gain: tuple[Annotated[float, Field(gt=0.0, le=100.0)], ...] | None = None
-    """How bright each ring reports what others report as 1, one for each ring, lowest first."""
+    """Intensity that each ring reports where others report 1, one for each ring, lowest first."""
 
     def check_rings(self, count: int) -> None:
         """Raise a `SettingsError` unless there is one value for each of ``count`` rings."""

@@ -45,7 +45,7 @@ def stencil(beam: Beam) -> tuple[Array, Array]:
         angle = np.arange(8) * (np.pi / 4.0)
         ring = RING_SHARE * np.stack([portable.cos(angle), portable.sin(angle)], axis=1)
         unit = np.concatenate([np.zeros((1, 2)), ring])
-    return (unit * half_widths(beam)).astype(np.float32), np.full(9, 1.0 / 9.0, np.float32)
+    return (unit * find_half_widths(beam)).astype(np.float32), np.full(9, 1.0 / 9.0, np.float32)
 
 
 def random_offsets(beam: Beam, uniforms: Array) -> Array:
@@ -64,10 +64,10 @@ def random_offsets(beam: Beam, uniforms: Array) -> Array:
         radius = np.sqrt(first if beam.profile == "uniform" else -0.5 * portable.log1p(-first * _INSIDE_EDGE))
         angle = 2.0 * np.pi * second
         unit = np.stack([radius * portable.cos(angle), radius * portable.sin(angle)], axis=1)
-    return np.asarray(unit * half_widths(beam))
+    return np.asarray(unit * find_half_widths(beam))
 
 
-def half_widths(beam: Beam) -> Array:
+def find_half_widths(beam: Beam) -> Array:
     """Half-widths (2,) of the spot at 1 m, horizontal and vertical: tan(γ/2)."""
     return portable.tan(np.array([beam.divergence_h_rad, beam.divergence_v_rad]) / 2.0)
 

@@ -17,7 +17,7 @@ from resweep.scenario import Actor
 from resweep.worlds import Layer, StreamedWorld, World
 from resweep.worlds.native import build_shape
 
-_FAR = 2.0  # actors further away than this many times the sensor's range are left out of a sweep
+_MAX_RANGES = 2.0  # actors further away than this many times the sensor's range are left out of a sweep
 
 
 class ActorSet:
@@ -55,7 +55,7 @@ class ActorSet:
         return other
 
     def find_present(self, begin: float, end: float, motion: Trajectory, range_max_m: float) -> PresentActors | None:
-        """The actors that a sensor can meet between two times, seconds; None if the set is empty.
+        """The actors that a sensor can hit between two times, seconds; None if the set is empty.
 
         ``motion`` holds ``T_world_sensor``. Those that are far beyond its range are left out.
         """
@@ -64,7 +64,7 @@ class ActorSet:
         present = [actor for actor in self.actors if actor.is_present(begin, end)]
         positions = motion.poses[:, :3, 3] - self.origin
         centre = positions.mean(axis=0)
-        reach = _FAR * range_max_m + float(np.linalg.norm(positions - centre, axis=1).max())
+        reach = _MAX_RANGES * range_max_m + float(np.linalg.norm(positions - centre, axis=1).max())
         natives = [self._native(actor) for actor in present]
         native = _core.ActorScene(natives, begin, end, tuple(float(value) for value in centre), reach)
         return PresentActors(native, [present[i] for i in native.present()], self.origin)
@@ -91,7 +91,7 @@ class ActorSet:
 
 
 class PresentActors:
-    """The actors that one sweep can meet."""
+    """The actors that one sweep can hit."""
 
     def __init__(self, native: _core.ActorScene, actors: list[Actor], origin: Array) -> None:
         self.native = native
@@ -113,11 +113,11 @@ class PresentActors:
         """Boxes of the actors in the frame of ``pose`` (``T_world_sensor``), each where its actor was when it was hit.
 
         That is when half of its returns, given by their ``instance`` (n,) and ``time`` (n,), had been measured; an
-        actor without returns stands where it was at ``start``.
+        actor without returns is where it was at ``start``.
         """
         rows = [i for i, actor in enumerate(self.actors) if actor.instance > 0]
         actors = [self.actors[i] for i in rows]
-        times = hit_times(np.array([actor.instance for actor in self.actors]), start, instance, time)
+        times = find_hit_times(np.array([actor.instance for actor in self.actors]), start, instance, time)
         poses, linear, angular = self.native.poses(times)
         poses = poses[rows]
         bounds = np.array([actor.box_bounds for actor in actors]).reshape(-1, 2, 3)
@@ -138,7 +138,7 @@ class PresentActors:
         )
 
 
-def hit_times(ids: Array, start: float, instance: Array, time: Array) -> Array:
+def find_hit_times(ids: Array, start: float, instance: Array, time: Array) -> Array:
     """The median ``time`` (k,) of the returns of each instance in ``ids`` (k,); ``start`` for those without."""
     times = np.full(len(ids), float(start))
     known = ids[ids > 0]

@@ -11,7 +11,7 @@ import numpy as np
 from resweep import portable
 from resweep.calibration import find_blind_bins
 from resweep.errors import ResweepError
-from resweep.labels import LabelSet, broader_categories
+from resweep.labels import LabelSet, list_broader_categories
 from resweep.pose import Array
 from resweep.sweep import Sweep
 from resweep.worlds.layers.seen import COMPLETED, unpack_seen
@@ -26,7 +26,7 @@ CHANNELS = (
     "laser",
     "class",
     "occupancy",
-    "blind",  # ours: how often the laser came back empty towards that azimuth, whatever stood there
+    "blind",  # ours: how often the laser came back empty towards that azimuth, whatever was there
 )
 # What means the same for another sensor: material, incidence, and range against the maximum range. The number of a
 # laser, and where it is blind, mean nothing there.
@@ -46,7 +46,7 @@ class BeamChannels:
     ``values`` (b, 9) float32 has the columns `CHANNELS`, of the first return on each beam; where nothing returned all
     but the laser are 0. Its columns lie one after the other in memory. ``turn`` (b,) float32 is where in the turn each
     beam was fired, from 0 to 1, ``azimuth`` (b,) int16 the bin of its azimuth
-    (`resweep.calibration.find_blind_bins`). ``surface`` (b,) says which met a surface, and not a volume.
+    (`resweep.calibration.find_blind_bins`). ``surface`` (b,) marks those that hit a surface, and not a volume.
     """
 
     values: Array
@@ -118,7 +118,7 @@ def find_channels(
 ) -> BeamChannels:
     """The channels of a sweep that was simulated with the columns `NEEDED` (`Tracer.with_hits`).
 
-    ``labels`` say what its labels mean. Without ``use_classes`` everything counts as background, as in places whose
+    ``labels`` is its vocabulary. Without ``use_classes`` everything counts as background, as in places whose
     labels are unknown. The original range and incidence are the middles of the recorded intervals. Primitives of which
     no return was recorded have those of the return itself. Intensities should be without the gains of lasers, which
     networks learn; ``incidence_exponent`` is the power of the cosine by which those of surfaces fall.
@@ -130,7 +130,7 @@ def find_channels(
     first: Any = slice(None) if not sweep.return_index.any() else np.flatnonzero(sweep.return_index == 0)
     beam = sweep.beam[first]
     cosine = np.clip(sweep.extra["cosine"][first], 0.0, 1.0).astype(np.float64)
-    incidence = _degrees(cosine)
+    incidence = _to_degrees(cosine)
     record = sweep.extra["seen"][first]
     original_range, original_incidence, original_cosine = _find_original(record, sweep.range[first], incidence, cosine)
     # D's intensity is the recorded one; the simulated has been brought to another incidence.
@@ -203,7 +203,7 @@ def find_classes(label: Array, labels: LabelSet) -> Array:
 
 @cache
 def _find_class(category: str) -> int:
-    broader = broader_categories(category)
+    broader = list_broader_categories(category)
     return next((number for number, name in enumerate(CLASSES) if number and name in broader), 0)
 
 
@@ -228,5 +228,5 @@ def _list_levels() -> tuple[Array, Array, Array]:
     return np.sqrt(seen.range_min_m * seen.range_max_m), incidence, portable.cos(np.radians(incidence))
 
 
-def _degrees(cosine: Array) -> Array:
+def _to_degrees(cosine: Array) -> Array:
     return np.asarray(90.0 - np.degrees(portable.arcsin(cosine)))

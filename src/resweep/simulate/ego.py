@@ -10,16 +10,16 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.worlds import Mesh, World
 
 Box = Sequence[float]
 
 
 class Ego:
-    """What of the vehicle stands in the sensor's way, fixed to the sensor.
+    """The part of the vehicle that blocks beams, fixed to the sensor.
 
-    A box (x0, y0, z0, x1, y1, z1) or a mesh, metres in the sensor's frame. A beam is blocked if its axis meets it.
+    A box (x0, y0, z0, x1, y1, z1) or a mesh, metres in the sensor's frame. A beam is blocked if its axis hits it.
     """
 
     def __init__(self, shape: Box | Mesh) -> None:
@@ -44,7 +44,7 @@ class Ego:
     @cached_property
     def _scene(self) -> Any:
         assert self.mesh is not None
-        return native_scene(World([self.mesh]))
+        return make_native_scene(World([self.mesh]))
 
     def blocks(self, directions: Array, origins: Array | None = None) -> Array:
         """Whether the vehicle blocks each beam (b,) that leaves in ``directions`` (b, 3).

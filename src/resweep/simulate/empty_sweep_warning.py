@@ -31,7 +31,7 @@ def describe_empty_sweep(world: World | StreamedWorld, sweep: Sweep, index: int)
     """One line: that no beam hit anything, where the sensor stood, and what to do."""
     place = sweep.pose[:3, 3]
     return (
-        f"sweep {index}: none of {sweep.n_beams:,} beams hit anything. The sensor stood at {_coordinates(place)} m, "
+        f"sweep {index}: none of {sweep.n_beams:,} beams hit anything. The sensor stood at {_format_xyz(place)} m, "
         f"{_describe_place(world, place)}; give poses in the world's frame, such as those of the log it was built from"
     )
 
@@ -40,12 +40,12 @@ def _describe_place(world: World | StreamedWorld, place: Array) -> str:
     if not world.layers:
         return "and the world is empty"
     low, high = world.bounds
-    span = f"{_coordinates(low)} to {_coordinates(high)} m"
+    span = f"{_format_xyz(low)} to {_format_xyz(high)} m"
     away = float(portable.norm(place - np.clip(place, low, high)))
     if away > 0:
         return f"{away:,.1f} m outside the world's bounds ({span})"
     return f"within the world's bounds ({span}), but nothing lies in the beams' reach"
 
 
-def _coordinates(point: Array) -> str:
+def _format_xyz(point: Array) -> str:
     return ", ".join(f"{value:.1f}" for value in point)

@@ -1,4 +1,4 @@
-"""Intensities that are drawn: networks say how likely each bin of intensity is, and simulation draws from that.
+"""Intensities that are drawn: networks predict the share of each bin of intensity, and simulation draws from that.
 
 A mean would be smoother than any recording. Drawn intensities have the spread and the steps of the recorded ones.
 Part of the scatter belongs to the surface (paint, leaves, dirt) and is the same in every sweep; the rest is that of a

@@ -44,7 +44,7 @@ class RangeNoise(Spec):
         return self
 
     def find_sigma(self, channels: BeamChannels) -> Array:
-        """Sigma (b,) of each beam, metres; 0 where nothing or a volume was met."""
+        """Sigma (b,) of each beam, metres; 0 where nothing or a volume was hit."""
         row = _find_bins(channels.values[:, _RANGE], self.range_edges_m)
         column = _find_bins(channels.values[:, _INCIDENCE], self.incidence_edges_deg)
         return np.where(channels.surface, np.array(self.sigma_m)[row, column], 0.0)

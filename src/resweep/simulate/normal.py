@@ -13,7 +13,7 @@ _MAX_SPREAD, _COUNT = 5.0, 4001  # spreads that the tables reach to, and values 
 
 
 @cache
-def _table() -> tuple[Array, Array]:
+def _tabulate() -> tuple[Array, Array]:
     """Values of a normal variable, and the share that lies below each."""
     value = np.linspace(-_MAX_SPREAD, _MAX_SPREAD, _COUNT)
     share = np.round(ndtr(value), 12)
@@ -23,11 +23,11 @@ def _table() -> tuple[Array, Array]:
 
 def find_normal(share: Array) -> Array:
     """The value (n,) of a standard normal variable below which each share (n,) of it lies, within ± 5."""
-    value, below = _table()
+    value, below = _tabulate()
     return np.asarray(np.interp(share, below, value))
 
 
 def find_share(normal: Array) -> Array:
     """The share (n,) of a standard normal variable that lies below each value (n,), from 0 to 1."""
-    value, below = _table()
+    value, below = _tabulate()
     return np.asarray(np.interp(normal, value, below))

@@ -1,4 +1,4 @@
-"""How many returns an actor would have if nothing stood before it: what occlusion is measured against."""
+"""How many returns an actor would have if nothing were before it: what occlusion is measured against."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARGIN_RAD = 0.01  # beams diverge and jitter
 def count_unoccluded_returns(simulator: Simulator, sweep: Sweep, index: int) -> Array:
     """Returns (k,) int64 that each actor of ``sweep.boxes`` would have in an empty world.
 
-    ``sweep`` is the ``index``-th of the simulator; the same pulses are fired again, but only those that can meet the
+    ``sweep`` is the ``index``-th of the simulator; the same pulses are fired again, but only those that can hit the
     actor, at it alone.
     """
     if sweep.boxes is None or not len(sweep.boxes):
@@ -32,7 +32,7 @@ def count_unoccluded_returns(simulator: Simulator, sweep: Sweep, index: int) -> 
     counts = []
     for instance in sweep.boxes.track.tolist():
         actor = by_instance[instance]
-        beams = _beams_towards(actor, firing, motion, begin, end)
+        beams = _find_beams_towards(actor, firing, motion, begin, end)
         if simulator.ego is not None and len(beams):
             origin = None if firing.origin is None else firing.origin[beams]
             beams = beams[~simulator.ego.blocks(firing.direction[beams], origin)]
@@ -44,8 +44,8 @@ def count_unoccluded_returns(simulator: Simulator, sweep: Sweep, index: int) -> 
     return np.array(counts, np.int64)
 
 
-def _beams_towards(actor: Actor, firing: Firing, motion: Trajectory, begin: float, end: float) -> Array:
-    """Beams (n,) that can meet the actor: those in a cone around it, wide enough for all motion."""
+def _find_beams_towards(actor: Actor, firing: Firing, motion: Trajectory, begin: float, end: float) -> Array:
+    """Beams (n,) that can hit the actor: those in a cone around it, wide enough for all motion."""
     middle = []
     for time in (begin, (begin + end) / 2, end):
         T_sensor_world = inverse(motion.at(min(max(time, motion.start), motion.end)))

@@ -18,7 +18,7 @@ from resweep.sweep import Sweep
 # Pulses are traced in chunks of one ring over this many columns: neighbours on a ring run through the
 # same geometry, neighbours in a column do not.
 _CHUNK_COLUMNS = 128
-_CHUNK_RECORDED = 64  # pulses in a chunk of recorded beams, whose columns may be unknown
+_CHUNK_PULSES = 64  # of recorded beams, whose columns may be unknown
 _BAND_RAD = np.radians(0.4)  # beams without rings are grouped by bands of elevation this high
 
 
@@ -31,7 +31,7 @@ class Pulses:
     of the sweep; ``origin`` (b, 3) float32, metres in the sensor's frame, None for zeros; ``ring`` (b,), its laser.
 
     ``order`` (n,) are the beams to trace, in that order; chunk i of them is ``order[chunk[i]:chunk[i + 1]]``.
-    ``span`` are the first and last second, from the start of the sweep, at which actors may be met.
+    ``span`` are the first and last second, from the start of the sweep, at which actors may be hit.
     """
 
     fired: Array
@@ -91,7 +91,7 @@ class Pulses:
         order = np.lexsort((azimuth, row))
         ends = np.flatnonzero(np.diff(row[order])) + 1
         rows = np.concatenate([[0], ends, [len(order)]])
-        parts = [np.arange(first, last, _CHUNK_RECORDED) for first, last in itertools.pairwise(rows)]
+        parts = [np.arange(first, last, _CHUNK_PULSES) for first, last in itertools.pairwise(rows)]
         times = recorded.beam_time if recorded.n_beams else np.array([recorded.timestamp])
         has_origin = bool(recorded.beam_origin.any())
         return cls(

@@ -1,6 +1,6 @@
-"""Raydrop (D, 4.2): beams that the world returns and the sensor loses, drawn with learned probabilities.
+"""Raydrop (D, 4.2): beams that return in the world and that the sensor loses, drawn with learned probabilities.
 
-A network says how likely each return is lost (`resweep.simulate.realism`). Losses are sampled, not thresholded, and
+A network predicts how likely each return is lost (`resweep.simulate.realism`). Losses are sampled, not thresholded, and
 come in patches: what takes a return, such as a pane of glass, takes those beside it too.
 """
 
@@ -19,7 +19,7 @@ from resweep.simulate.beam_channels import BeamChannels, number_beams
 from resweep.sweep import BeamStatus, Sweep
 
 DROP_PROBABILITY = "drop_probability"  # the name of its column
-_FIELD = 2**32  # added to the number of a sweep
+_PATCH_DRAW = 2**32  # added to the number of a sweep
 _Chance = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
@@ -45,7 +45,7 @@ def draw_patches(
     rings, columns = int(ring.max()) + 1, int(number.max()) + 1
     cells = np.arange(3 * rings * columns, dtype=np.int32)
     # Of another sweep, as it were, so that these numbers are none of the beams' own.
-    drawn = _core.draw_uniform(seed, index + _FIELD, cells, purpose).reshape(3, rings, columns)
+    drawn = _core.draw_uniform(seed, index + _PATCH_DRAW, cells, purpose).reshape(3, rings, columns)
     level, new, own = drawn[0].copy(), drawn[1] >= patches.along, drawn[2] >= patches.across
     new[:, 0] = True
     first = np.maximum.accumulate(np.where(new, np.arange(columns), 0), axis=1)  # where the patch of a beam begins

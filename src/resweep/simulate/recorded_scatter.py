@@ -22,7 +22,7 @@ from resweep.pose import Array
 from resweep.simulate.beam_channels import BeamChannels, number_beams
 
 STEPS = 256  # of the levels that are kept
-_CHOICE = 2**32  # added to the number of a sweep: what is chosen once a sweep, and not for each beam
+_SWEEP_DRAW = 2**32  # added to the number of a sweep: what is chosen once a sweep, and not for each beam
 
 
 class RecordedScatter(Spec):
@@ -60,7 +60,7 @@ def replay_scatter(levels: Array, channels: BeamChannels, purpose: _core.Purpose
     """
     sweeps, rings, columns = levels.shape
     beams = np.arange(len(channels), dtype=np.int32)
-    chosen = _core.draw_uniform(seed, index + _CHOICE, np.arange(2, dtype=np.int32), purpose)
+    chosen = _core.draw_uniform(seed, index + _SWEEP_DRAW, np.arange(2, dtype=np.int32), purpose)
     sweep, turn = min(int(chosen[0] * sweeps), sweeps - 1), int(chosen[1] * columns)
     kept = levels[sweep, channels.laser % rings, (number_beams(channels) + turn) % columns]
     return np.asarray((kept + _core.draw_uniform(seed, index, beams, purpose)) / STEPS)

@@ -17,18 +17,18 @@ _SPEC = {
 }
 
 
-def unknown_sensor() -> Sensor:
+def make_unknown_sensor() -> Sensor:
     """A sensor whose beams are one exact ray each, up to 200 m."""
     return Sensor.model_validate(_SPEC)
 
 
-def one_ray_sensor(slope: float, range_max_m: float) -> Sensor:
+def make_one_ray_sensor(slope: float, range_max_m: float) -> Sensor:
     """A sensor without noise whose one ray stands for a beam ``slope`` wide at 1 m, up to ``range_max_m``."""
     beam = {"divergence_h_rad": slope, "divergence_v_rad": slope, "rays": "single"}
     return Sensor.model_validate({**_SPEC, "range_max_m": range_max_m, "beam": beam})
 
 
-def recorded_sensor(log: Log) -> Sensor:
+def make_recorded_sensor(log: Log) -> Sensor:
     """Beam and receiver of the sensor that recorded a log, without range noise; its pattern is not used.
 
     Where the sensor is unknown, each beam is one exact ray up to 200 m. There is no range noise either way: the
@@ -36,6 +36,6 @@ def recorded_sensor(log: Log) -> Sensor:
     world's calibration.
     """
     if log.sensor is None:
-        return unknown_sensor()
+        return make_unknown_sensor()
     noises = ("range_noise_sigma_m", "range_noise_per_m", "range_noise_per_tan_m")
     return log.sensor.with_(lasers=None, **{f"receiver.{name}": 0.0 for name in noises})

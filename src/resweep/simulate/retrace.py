@@ -16,7 +16,7 @@ from resweep.log import Log
 from resweep.map_filter import MapFilter
 from resweep.pose import Array, Trajectory, transform
 from resweep.scenario import Actor
-from resweep.scenario.actors import common_labels
+from resweep.scenario.actors import find_common_labels
 from resweep.sensors import Sensor
 from resweep.sensors.catalog import find_beam_slope
 from resweep.sensors.infer.inferred_drive import Preparation
@@ -24,7 +24,7 @@ from resweep.simulate.empty_sweep_warning import EmptySweepWarning
 from resweep.simulate.prediction import PredictionConfig, add_blind_sectors
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.realism import RealismModel
-from resweep.simulate.recorded_sensor import NAME, recorded_sensor, unknown_sensor
+from resweep.simulate.recorded_sensor import NAME, make_recorded_sensor, make_unknown_sensor
 from resweep.simulate.surface_alignment import Surfaces
 from resweep.simulate.tracer import LOOK_AHEAD, Tracer
 from resweep.sweep import BeamStatus, Sweep
@@ -61,7 +61,7 @@ class Retracer:
         self.aligned = aligned
         self.prediction = prediction or PredictionConfig()
         self.beam_slope = sensor.beam_slope if beam_slope is None and sensor is not None else beam_slope
-        chosen = unknown_sensor() if sensor is None else sensor
+        chosen = make_unknown_sensor() if sensor is None else sensor
         self.tracer = Tracer(world, chosen, actors, seed=seed, threads=threads)
         if realism is not None:
             self.tracer = self.tracer.with_hits()
@@ -86,7 +86,7 @@ class Retracer:
         Its own has no range noise (`recorded_sensor`). Sweeps are aligned if the world was built from a recording,
         since its poses are off by centimetres, as are those of the log.
         """
-        chosen = recorded_sensor(log) if sensor is None and log.sensor is not None else sensor
+        chosen = make_recorded_sensor(log) if sensor is None and log.sensor is not None else sensor
         aligned = world.map_filter is not None or world.calibration is not None
         return cls(world, chosen, actors=actors, aligned=aligned, realism=realism, seed=seed, threads=threads)
 
@@ -112,7 +112,7 @@ class Retracer:
         return other
 
     def with_hits(self) -> Retracer:
-        """The same, whose sweeps also say what they know of the primitives hit (`Tracer.with_hits`).
+        """The same, whose sweeps also have columns on the primitives hit (`Tracer.with_hits`).
 
         Its sweeps keep the returns that blind sectors take: models of drops are learned from them.
         """
@@ -133,7 +133,7 @@ class Retracer:
         """The recorded sweep at the pose at which the world predicts its ranges best.
 
         With ``motion`` that within the sweep is found too, if its beams have times. Returns that the map of the world
-        left out, such as those of moving cars, have no say.
+        left out, such as those of moving cars, are ignored.
         """
         calibrated = self._calibrated(recorded)
         if self.world.map_filter is not None:
@@ -226,7 +226,7 @@ class Retracer:
         return self.calibration is not None and self.calibration.fits(recorded)
 
     def find_gain(self, ring: Array, recorded: Sweep) -> Array:
-        """How bright the lasers ``ring`` (n,) of a recorded sweep report what others report as 1; 1 if unknown."""
+        """The intensity that the lasers ``ring`` (n,) of a sweep report where others report 1; 1 if unknown."""
         calibration = self.calibration if self._fits(recorded) else None
         return np.ones(len(ring), np.float32) if calibration is None else calibration.find_gain(ring)
 
@@ -254,7 +254,7 @@ class Retracer:
         )
         seen = self._drop_unseen(traced, index)
         if self.realism is not None:
-            labels = common_labels(self.world, self.tracer.actors.actors)
+            labels = find_common_labels(self.world, self.tracer.actors.actors)
             seen = self.realism.run(
                 seen,
                 labels,
@@ -291,7 +291,7 @@ class Retracer:
 
         Beams that came back empty are fired too, where the log knows them. The sweeps are what that recording would
         have held: they have its poses and times, and points with what its compensation left in them. Registered poses
-        and corrected motion (`prepare_drive`) only say where the beams are in the world. A slice gives the same sweeps
+        and corrected motion (`prepare_drive`) only place the beams in the world. A slice gives the same sweeps
         as the whole log.
         """
         if len(log) == 0:
@@ -312,7 +312,7 @@ class Retracer:
             "fire again",
             indexed=True,
             sensor=None if log.sensor is None else self.sensor,
-            labels=common_labels(self.world, self.tracer.actors.actors),
+            labels=find_common_labels(self.world, self.tracer.actors.actors),
             map_filter=self._choose_filter(),
             meta={
                 "resweep": resweep.__version__,

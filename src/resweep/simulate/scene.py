@@ -9,9 +9,9 @@ from resweep.errors import ResweepError
 from resweep.sensors import Sensor, stencil
 from resweep.worlds import World
 from resweep.worlds.native import build_scene
-from resweep.worlds.stream.cells import cells_in_memory, trace_in_cells
+from resweep.worlds.stream.cells import build_divided_scene, make_cells
 
-# What the words of a sensor's spec are called natively.
+# The native values of the choices in a sensor's spec.
 _SPOTS = {
     "circular": _core.Spot.CIRCULAR,
     "rectangular": _core.Spot.RECTANGULAR,
@@ -28,19 +28,19 @@ _MODES = {
 _STRONGEST_BY = {"ray": _core.StrongestBy.RAY, "echo": _core.StrongestBy.ECHO}
 
 
-def native_scene(world: World) -> _core.Scene:
+def make_native_scene(world: World) -> _core.Scene:
     """Build the world's acceleration structure, divided into cells if it has many tiles.
 
     Arrays stay shared with a world that is not divided.
     """
     try:
-        cells = cells_in_memory(world)
-        return build_scene(world.lower()) if cells is None else trace_in_cells(cells)
+        cells = make_cells(world)
+        return build_scene(world.lower()) if cells is None else build_divided_scene(cells)
     except RuntimeError as error:
         raise ResweepError(f"world {world!r} cannot be traced: {error}") from error
 
 
-def native_plan(sensor: Sensor) -> _core.Plan:
+def make_native_plan(sensor: Sensor) -> _core.Plan:
     """Beam, receiver and noise of a sensor as the tracer takes them."""
     beam, receiver, pointing = sensor.beam, sensor.receiver, sensor.pointing
     drawn = beam.rays == "random"
@@ -78,12 +78,12 @@ def native_plan(sensor: Sensor) -> _core.Plan:
             pointing_sigma_h=pointing.sigma_h_rad,
             pointing_sigma_v=pointing.sigma_v_rad,
         ),
-        character=_native_character(sensor),
+        calibration=_make_native_calibration(sensor),
     )
 
 
-def _native_character(sensor: Sensor) -> _core.Character | None:
-    """What the tracer must know of single lasers and of chance in detection; None if there is nothing."""
+def _make_native_calibration(sensor: Sensor) -> _core.SensorCalibration | None:
+    """Errors and gains of lasers, and the detection curve, for the tracer; None if the spec has none of them."""
     lasers, curve, slant = sensor.lasers, sensor.receiver.detection, sensor.receiver.range_noise_per_tan_m
     if lasers is None and curve is None and slant == 0.0:
         return None
@@ -94,6 +94,6 @@ def _native_character(sensor: Sensor) -> _core.Character | None:
         None if curve is None else curve.probability,
     )
     bias, gain, signal, probability = (np.asarray(() if values is None else values, np.float32) for values in lists)
-    return _core.Character(
+    return _core.SensorCalibration(
         range_bias=bias, gain=gain, signal=signal, probability=probability, range_sigma_per_tan=slant
     )

@@ -1,4 +1,4 @@
-"""`SimulatedDrive`: a simulated drive in words that any process can turn into its sweeps."""
+"""`SimulatedDrive`: a description of a simulated drive from which any process computes its sweeps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from resweep.errors import ResweepError
-from resweep.io.source import absolute_name, with_source
+from resweep.io.source import make_absolute_name, with_source
 from resweep.log import Log
 from resweep.pose import Array, Trajectory
 from resweep.scenario import Actor
@@ -22,7 +22,7 @@ from resweep.worlds import StreamedWorld, World
 
 @dataclass(frozen=True, eq=False)
 class SimulatedDrive:
-    """A sensor through a world that has a name: ``scene:NAME``, a saved world or a mesh file, and its ``up`` axis.
+    """The drive of a sensor through a named world: ``scene:NAME``, a saved world or a mesh file, and its ``up`` axis.
 
     It moves along a ``motion``, which is what `Simulator.run` takes, with its ``starts`` and number of ``sweeps``; or
     drives ``like`` a log (`Simulator.run_like`), with ``recorded`` by the beams of that log (`Retracer.for_log`).
@@ -49,7 +49,7 @@ class SimulatedDrive:
         if (self.motion is None) == (self.like is None):
             raise ResweepError("drive: give either a motion or a log to drive like")
         if not self.world.startswith(SCENE):
-            object.__setattr__(self, "world", absolute_name(self.world))
+            object.__setattr__(self, "world", make_absolute_name(self.world))
 
     def open(self) -> Log:
         """The drive, computed as it is read; the world is read by name, once a process."""

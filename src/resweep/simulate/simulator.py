@@ -17,7 +17,7 @@ from resweep.errors import InputError, ResweepError
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, check_rigid
 from resweep.scenario import Actor
-from resweep.scenario.actors import common_labels
+from resweep.scenario.actors import find_common_labels
 from resweep.sensors import Firing, Rosette, Sensor, fire, load_sensor
 from resweep.simulate.ego import Box, Ego
 from resweep.simulate.empty_sweep_warning import EmptySweepWarning
@@ -35,15 +35,15 @@ class Simulator:
     same seed gives the same bytes, whatever ``threads`` (0: all cores). ``packet`` is the number of rays in one Embree
     call; another one than 8 rounds differently.
 
-    ``actors`` move while the sensor sweeps: each pulse meets them where they are when it is fired. Sweeps then have
+    ``actors`` move while the sensor sweeps: each pulse hits them where they are when it is fired. Sweeps then have
     ``boxes``, each where its actor was when it was hit, and ``extra["velocity"]`` (n, 3): metres a second, in the
     world, of what each return was measured on.
 
     ``ego`` is the part of the vehicle that blocks beams: a box (x0, y0, z0, x1, y1, z1) or a mesh in the sensor's
-    frame. Beams whose axis meets it are not traced; their status is `BeamStatus.DROPPED`.
+    frame. Beams whose axis hits it are not traced; their status is `BeamStatus.DROPPED`.
 
-    ``realism`` is a learned model of the sensor (`resweep.load_realism`): which beams do not return, and how bright
-    returns are (`RealismModel.run`). The world must know how it was recorded.
+    ``realism`` is a learned model of the sensor (`resweep.load_realism`): which beams do not return, and the
+    intensity of the others (`RealismModel.run`). The world must know how it was recorded.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Simulator:
 
     @property
     def seed(self) -> int:
-        """What fixes all randomness."""
+        """The seed, which fixes all randomness."""
         return self.tracer.seed
 
     @property
@@ -104,7 +104,7 @@ class Simulator:
         return self._with(self.tracer.with_sensor(load_sensor(sensor) if isinstance(sensor, str) else sensor))
 
     def with_actors(self, actors: Sequence[Actor]) -> Simulator:
-        """A simulator of the same sensor and world with other actors; layers already built are built no more."""
+        """A simulator of the same sensor and world with other actors; layers that are built already are shared."""
         return self._with(self.tracer.with_actors(actors))
 
     def with_seed(self, seed: int) -> Simulator:
@@ -132,7 +132,7 @@ class Simulator:
     def sweep(
         self, pose: ArrayLike | Trajectory, *, start: float | None = None, index: int = 0, bare: bool = False
     ) -> Sweep:
-        """One sweep from a standing sensor (``pose`` 4x4, ``T_world_sensor``) or a moving one.
+        """One sweep from a stationary sensor (``pose`` 4x4, ``T_world_sensor``) or a moving one.
 
         A `Trajectory` must cover the sweep, which begins at ``start`` seconds (default: where the
         trajectory begins); the sweep's ``pose`` is the one at its start. ``index`` numbers the sweep:
@@ -154,7 +154,7 @@ class Simulator:
             timestamp=begin,
             trajectory=motion if len(motion) > 1 else None,
             sensor=self.sensor.name,
-            beam_origin=_no_origin(len(firing)) if firing.origin is None else firing.origin,
+            beam_origin=_make_zero_origin(len(firing)) if firing.origin is None else firing.origin,
             beam_direction=firing.direction,
             beam_time=begin + firing.time if begin else firing.time,
             beam_ring=firing.ring,
@@ -163,7 +163,7 @@ class Simulator:
         sweep = self._empty_sweep_warning.check(sweep, index)
         if self.realism is None:
             return sweep
-        labels = common_labels(self.world, self.actors)
+        labels = find_common_labels(self.world, self.actors)
         return self.realism.run(
             sweep,
             labels,
@@ -187,7 +187,7 @@ class Simulator:
         """A drive, computed sweep by sweep as it is read.
 
         Along a `Trajectory`, one sweep follows the other for as long as it covers them (or
-        ``sweeps`` of them). An array of poses (n, 4, 4) gives one sweep from a standing sensor at each.
+        ``sweeps`` of them). An array of poses (n, 4, 4) gives one sweep from a stationary sensor at each.
         ``starts`` (n,) are the seconds at which sweeps begin, if they do not follow one another.
         """
         period = self.sensor.sweep_period_s
@@ -245,7 +245,7 @@ class Simulator:
             poses,
             name=self.sensor.name,
             sensor=self.sensor,
-            labels=common_labels(self.world, self.actors),
+            labels=find_common_labels(self.world, self.actors),
             empty_beams=EmptyBeams("fired", "simulated"),
             meta=meta,
         )
@@ -282,5 +282,5 @@ def _check_seed(seed: int) -> int:
 
 
 @lru_cache(maxsize=16)
-def _no_origin(count: int) -> Array:
+def _make_zero_origin(count: int) -> Array:
     return np.broadcast_to(np.zeros(3, np.float32), (count, 3))

@@ -9,7 +9,7 @@ from typing import Protocol
 from resweep import _core
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.simulate.tile_cache import TileCache
 from resweep.worlds import StreamedWorld, World
 from resweep.worlds.stream.cells import DividedScene
@@ -26,7 +26,7 @@ class SceneSource(Protocol):
         ...
 
     def covering(self, points: Array, range_m: float) -> AbstractContextManager[_core.Scene]:
-        """The scene with all that beams of ``range_m`` from along ``points`` (n, 3) can meet, while the context lasts.
+        """The scene with all that beams of ``range_m`` from along ``points`` (n, 3) can hit, while the context lasts.
 
         Points are metres from the world's origin.
         """
@@ -66,26 +66,26 @@ class StreamedScene:
     @contextmanager
     def covering(self, points: Array, range_m: float) -> Iterator[_core.Scene]:
         """The scene with all tiles within reach of the points."""
-        with self.cache.holding(points, _reach(range_m)):
+        with self.cache.holding(points, _find_reach(range_m)):
             yield self._scene.native
 
     def look_ahead(self, points: Array, range_m: float) -> None:
         """Read the tiles within reach of the points in the background, as far as memory allows."""
-        self.cache.look_ahead(points, _reach(range_m))
+        self.cache.look_ahead(points, _find_reach(range_m))
 
 
 def open_scene(world: World | StreamedWorld) -> SceneSource:
     """The scene of a world. A streamed one of few tiles is read as a whole."""
     if not isinstance(world, StreamedWorld):
-        return WholeScene(native_scene(world))
+        return WholeScene(make_native_scene(world))
     if not world.is_divided:
-        return WholeScene(native_scene(world.load()))
+        return WholeScene(make_native_scene(world.load()))
     try:
         return StreamedScene(world)
     except RuntimeError as error:
         raise ResweepError(f"world {world!r} cannot be traced: {error}") from error
 
 
-def _reach(range_m: float) -> float:
+def _find_reach(range_m: float) -> float:
     """How far from a sensor the world matters: beams without return are followed beyond its range."""
     return _core.BEYOND * range_m + _MARGIN_M

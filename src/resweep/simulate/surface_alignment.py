@@ -24,18 +24,18 @@ from resweep.registration import (
 from resweep.sweep import Sweep
 from resweep.worlds import StreamedWorld, World
 from resweep.worlds.layers import KINDS
-from resweep.worlds.stream.cells import LayerCells, cells_in_memory
+from resweep.worlds.stream.cells import LayerCells, make_cells
 
 _SAMPLES = 20_000
 _REACH_M = 0.5
 _HUBER_M = 0.03
 _NOISE_M = 0.02  # of a distance from a surface
-# What the recorded motion within a sweep may be off by at its ends, with time and with its square: vehicles shake, and
+# Error of the recorded motion within a sweep at its ends, with time and with its square: vehicles shake, and
 # poses of 10 Hz know nothing of it.
 _TURN_RAD, _SHIFT_M = 0.001, 0.01
-_POWERS = 2
+_MOTION_POWERS = 2
 _NEAR_RANGE_M = 0.3  # between a recorded range and the predicted one, beyond which the beam hit another surface
-_SHARE = 4  # of the memory of a streamed world: one part for places, beside its tiles
+_MEMORY_PARTS = 4  # of a streamed world: one part of the memory is for places, the others for its tiles
 _PLACE_BYTES = 100
 
 
@@ -51,14 +51,14 @@ class Surfaces:
         self.origin = world.origin
         if isinstance(world, StreamedWorld) and not world.is_divided:
             world = world.load()
-        cells = cells_in_memory(world) if isinstance(world, World) else list(world.layers)
+        cells = make_cells(world) if isinstance(world, World) else list(world.layers)
         self._planes: _Planes | _PlanesInTiles | None
         if isinstance(world, World) and cells is None:
             parts = [planes for layer in world.layers if (planes := layer.list_planes()) is not None]
             self._planes = _Planes(parts) if parts else None
         else:
             tiled: list[LayerCells] = [layer for layer in cells or () if KINDS[layer.kind].has_planes]
-            max_places = np.inf if isinstance(world, World) else world.memory_bytes / _SHARE / _PLACE_BYTES
+            max_places = np.inf if isinstance(world, World) else world.memory_bytes / _MEMORY_PARTS / _PLACE_BYTES
             self._planes = _PlanesInTiles(tiled, max_places) if tiled else None
 
     def align(self, sweep: Sweep, iterations: int = 10) -> Array:
@@ -105,11 +105,11 @@ class Surfaces:
         sample = sweep.select_beams(chosen)
         when = sample.beam_time[sample.beam] - sweep.timestamp
         lasts = float(np.abs(when).max()) if float(np.ptp(sweep.beam_time)) > 0.0 else 0.0
-        pose, terms = sweep.pose, np.zeros((_POWERS if motion and lasts > 0 else 0, 6))
+        pose, terms = sweep.pose, np.zeros((_MOTION_POWERS if motion and lasts > 0 else 0, 6))
         grown = powers_of(when / max(lasts, 1e-9), len(terms))
         spread = np.tile(np.repeat([_TURN_RAD, _SHIFT_M], 3), len(terms))
         for _ in range(iterations):
-            placed = _placed(sample, pose, terms, lasts)
+            placed = _move_sweep(sample, pose, terms, lasts)
             local, measured = placed.deskewed().astype(np.float64), placed.range.astype(np.float64)
             start = placed.deskewed_beams()[0].astype(np.float64)[placed.beam]
             ranges = predict(placed)[placed.beam].astype(np.float64)
@@ -132,10 +132,10 @@ class Surfaces:
             place = move_pose(place, change[:6])
             place[:3, 3] += self.origin
             pose, terms = place, terms + change[6:].reshape(terms.shape)
-        return _placed(sweep, pose, terms, lasts)
+        return _move_sweep(sweep, pose, terms, lasts)
 
 
-def _placed(sweep: Sweep, pose: Array, terms: Array, lasts: float) -> Sweep:
+def _move_sweep(sweep: Sweep, pose: Array, terms: Array, lasts: float) -> Sweep:
     """The sweep at ``pose`` (4, 4), its motion changed by ``terms`` (k, 6) after ``lasts`` seconds, by powers."""
     placed = sweep.moved_to(pose, sweep.timestamp)
     if not terms.any():

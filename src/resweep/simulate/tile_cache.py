@@ -19,9 +19,9 @@ from resweep.worlds.store.near import find_near
 from resweep.worlds.stream.cells import DividedScene
 
 _TILE_BYTES = 200_000  # of a tile by itself, beside its primitives
-_RESERVED = 300 * 10**6  # of the memory: the interpreter, its libraries, and sweeps
+_RESERVED_BYTES = 300 * 10**6  # of the memory: the interpreter, its libraries, and sweeps
 _READERS = 2
-_KEPT = 3  # times what the largest sweep needed: that, what lies ahead of it, and some of what lies behind
+_MAX_KEPT_SWEEPS = 3  # times what the largest sweep needed: that, what lies ahead of it, and some of what lies behind
 
 
 class TileCache:
@@ -34,7 +34,7 @@ class TileCache:
 
     def __init__(self, scene: DividedScene, memory_bytes: int, name: str) -> None:
         self._scene, self._name = scene, name
-        self._limit = max(0, memory_bytes - _RESERVED)
+        self._limit = max(0, memory_bytes - _RESERVED_BYTES)
         self._allowed = 0  # as much of that as is used
         kinds = np.array([KINDS[scene.layers[i].kind].kept_bytes for i, _ in scene.cells])
         self._cost = scene.n_rows() * kinds + _TILE_BYTES
@@ -71,7 +71,7 @@ class TileCache:
         with self._changed:
             self._changed.wait_for(lambda: self._sum({*wanted, *self._in_use()}) <= self._limit)
             self._users.update(wanted)
-            self._allowed = min(self._limit, max(self._allowed, _KEPT * needed, self._sum(self._in_use())))
+            self._allowed = min(self._limit, max(self._allowed, _MAX_KEPT_SWEEPS * needed, self._sum(self._in_use())))
             try:
                 self._get(wanted)
             except BaseException:
@@ -89,7 +89,7 @@ class TileCache:
         with self._changed:
             ahead = np.flatnonzero(find_near(self._scene.boxes, points, reach_m)).tolist()
             here = np.flatnonzero(find_near(self._scene.boxes, points[:1], reach_m)).tolist()
-            self._allowed = min(self._limit, max(self._allowed, _KEPT * self._sum(set(here))))
+            self._allowed = min(self._limit, max(self._allowed, _MAX_KEPT_SWEEPS * self._sum(set(here))))
             missing = [cell for cell in ahead if cell not in self._kept and cell not in self._coming]
             if not missing:
                 return
@@ -110,7 +110,7 @@ class TileCache:
         for cell in [cell for cell, future in self._coming.items() if cell in needed or future.done()]:
             future = self._coming.pop(cell)
             if cell not in needed and future.exception() is not None:
-                continue  # whoever needs it will read it again, and be told
+                continue  # whoever needs it will read it again, and get the error
             self._kept[cell] = future.result()
             self._scene.put(cell, self._kept[cell])
             self.n_read += 1

@@ -22,7 +22,7 @@ from resweep.sensors import Sensor
 from resweep.simulate.actor_set import ActorSet, PresentActors
 from resweep.simulate.confidence import make_record
 from resweep.simulate.pulses import Pulses
-from resweep.simulate.scene import native_plan
+from resweep.simulate.scene import make_native_plan
 from resweep.simulate.sources import SceneSource, WholeScene, open_scene
 from resweep.sweep import Sweep
 from resweep.worlds import StreamedWorld, World
@@ -119,11 +119,11 @@ class Tracer:
         """One of the actors in an otherwise empty world."""
         only = self.actors.only(actor)
         plan = self._make_plan(self.sensor, only)
-        return self._copy(actors=only, plan=plan, source=WholeScene(_empty_scene()), record=None)
+        return self._copy(actors=only, plan=plan, source=WholeScene(_make_empty_scene()), record=None)
 
     def trace(
         self, pulses: Pulses, motion: Trajectory, *, start: float = 0.0, index: int = 0, bare: bool = False
-    ) -> Traced:
+    ) -> TraceResult:
         """What the pulses of the ``index``-th sweep measure.
 
         ``motion`` holds ``T_world_sensor``; ``start`` is the second at which the times of the pulses begin. With
@@ -152,7 +152,7 @@ class Tracer:
         if self.keeps_hits:
             seen |= hits
         found = None if bare else present
-        return Traced(columns, points, primitive, pulses.time, start, sensor, found, seen)
+        return TraceResult(columns, points, primitive, pulses.time, start, sensor, found, seen)
 
     def rays(self, pulses: Pulses, motion: Trajectory, *, start: float = 0.0, index: int = 0) -> tuple[Array, Array]:
         """Origins and directions (n, 3) float32 of the rays that `trace` traces, metres from the world's origin."""
@@ -161,11 +161,11 @@ class Tracer:
         )
 
     def _make_plan(self, sensor: Sensor, actors: ActorSet) -> _core.Plan:
-        """The sensor as it is traced: with one ray a beam where nothing is met but volumes that hold beams' widths."""
+        """The sensor as it is traced: with one ray a beam where it can hit only volumes that hold beams' widths."""
         layers = self.world.layers if isinstance(self.world, World) else ()
         whole = bool(layers) and all(layer.holds_beams for layer in layers)
         alone = whole and not actors.actors
-        return native_plan(sensor.with_(**{"beam.rays": "single"}) if alone else sensor)
+        return make_native_plan(sensor.with_(**{"beam.rays": "single"}) if alone else sensor)
 
     def _motion(self, motion: Trajectory) -> _core.Motion:
         """The motion of the sensor around the world's origin."""
@@ -180,14 +180,14 @@ class Tracer:
 
 
 @dataclass(frozen=True, eq=False)
-class Traced:
+class TraceResult:
     """What traced pulses measured.
 
     ``columns`` are ``beam_status`` (b,) and the return columns (n,) of a `Sweep`. ``points`` (n, 3) float32 are the
     returns as the sensor reports them, ``primitive`` (n,) the kinds of what was hit, ``beam_time`` (b,) when beams were
     fired, seconds from ``start`` on, ``motion`` that of the sensor around the world's origin. ``seen`` are the
     `SEEN_COLUMNS` (n,) of a world that knows how it was recorded, and the `HIT_COLUMNS` where they are kept.
-    ``present`` are the actors that were met, None where nobody asks for their boxes and velocities.
+    ``present`` are the actors within reach, None where nobody asks for their boxes and velocities.
     """
 
     columns: dict[str, Array]
@@ -213,8 +213,8 @@ class Traced:
     ) -> Sweep:
         """The sweep that was measured.
 
-        ``pose`` is ``T_world_sensor`` at ``timestamp``, the frame of the boxes. Lasers read as ``calibration``
-        says. ``fields`` are the other fields of a `Sweep`, as a sweep has them: beams, trajectory and sensor.
+        ``pose`` is ``T_world_sensor`` at ``timestamp``, the frame of the boxes. ``calibration`` is that of
+        the lasers. ``fields`` are the other fields of a `Sweep`, as a sweep has them: beams, trajectory and sensor.
         """
         extra, boxes = {"primitive": self.primitive, **self.seen}, None
         if self.present is not None:
@@ -239,7 +239,7 @@ class Traced:
 
 
 @cache
-def _empty_scene() -> _core.Scene:
+def _make_empty_scene() -> _core.Scene:
     open_embree()
     scene = _core.Scene()
     scene.commit()

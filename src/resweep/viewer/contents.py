@@ -46,7 +46,7 @@ def shorten(name: str) -> str:
 
 
 def find_kind(word: str) -> Kind:
-    """What a word of the command line names."""
+    """The kind of what a path or name of the command line leads to."""
     if word.startswith(SCENE):
         return "world"
     path = find_path(word)

@@ -28,7 +28,7 @@ SENSOR_UNKNOWN = "sensor position unknown; beams are as if fired from the origin
 def describe(path: Path, labels: str | None = None, cloud: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Facts about whatever ``path`` is, by name; lengths in metres, times in seconds.
 
-    ``labels`` names the vocabulary of a log or sweep that does not say, ``cloud`` which points of one are read.
+    ``labels`` names the vocabulary of a log or sweep that does not know it, ``cloud`` which points of one are read.
     """
     from resweep.io.recorded_log import find_part
 
@@ -40,7 +40,7 @@ def describe(path: Path, labels: str | None = None, cloud: Mapping[str, Any] | N
     if cloud:
         raise ResweepError(f"{next(iter(cloud))}: is of clouds and logs; {path} is neither")
     if labels is not None:
-        raise ResweepError(f"labels '{labels}': says what the ids of a log or sweep mean; {path} is neither")
+        raise ResweepError(f"labels '{labels}': names the vocabulary of a log or sweep; {path} is neither")
     return describer(path)
 
 
@@ -83,13 +83,13 @@ def _describe_sweep(sweep: Sweep, labels: LabelSet) -> dict[str, Any]:
     empty = sweep.n_beams - len(np.unique(sweep.beam))
     facts["beams without return"] = empty
     if len(sweep):
-        facts["range m"] = _span(sweep.range)
-        facts["intensity"] = _span(sweep.intensity)
-        facts["time s"] = _span(sweep.time)
+        facts["range m"] = _format_span(sweep.range)
+        facts["intensity"] = _format_span(sweep.intensity)
+        facts["time s"] = _format_span(sweep.time)
         facts["rings"] = len(np.unique(sweep.ring))
         facts["returns per beam"] = f"up to {int(np.bincount(sweep.beam).max())}"
-        facts["bounds m"] = _bounds(sweep.points)
-        facts["vocabulary"] = _vocabulary(labels)
+        facts["bounds m"] = _format_bounds(sweep.points)
+        facts["vocabulary"] = _describe_vocabulary(labels)
         facts["labels"] = labels.count(sweep.label)
         facts["instances"] = len(np.unique(sweep.instance[sweep.instance != 0]))
     if sweep.extra:
@@ -111,7 +111,7 @@ def _describe_log(path: Path, labels: str | None = None, cloud: Mapping[str, Any
     if not log.times_known:
         facts["times"] = "assumed from a rate"
     facts["provenance"] = dict(log.meta)
-    facts["vocabulary"] = _vocabulary(log.labels)
+    facts["vocabulary"] = _describe_vocabulary(log.labels)
     first = _describe_sweep(log[0], log.labels)
     facts.update({f"first sweep: {name}": first[name] for name in first if name not in ("sensor", "vocabulary")})
     facts["empty beams"] = log.empty_beams.detail or log.empty_beams.source
@@ -120,7 +120,10 @@ def _describe_log(path: Path, labels: str | None = None, cloud: Mapping[str, Any
 
 def _describe_motion(log: Log) -> dict[str, Any]:
     if not log.poses_known:
-        return {"poses": "unknown; give them, or find them by odometry, where they matter", "time s": _span(log.times)}
+        return {
+            "poses": "unknown; give them, or find them by odometry, where they matter",
+            "time s": _format_span(log.times),
+        }
     return _describe_trajectory(log.trajectory)
 
 
@@ -141,13 +144,13 @@ def _describe_trajectory(trajectory: Trajectory) -> dict[str, Any]:
     if trajectory.end > trajectory.start:
         facts["rate Hz"] = (len(trajectory) - 1) / (trajectory.end - trajectory.start)
         facts["mean speed m/s"] = trajectory.length_m / (trajectory.end - trajectory.start)
-    return {**facts, "positions m": _bounds(trajectory.poses[:, :3, 3])}
+    return {**facts, "positions m": _format_bounds(trajectory.poses[:, :3, 3])}
 
 
 def _describe_mesh(path: Path) -> dict[str, Any]:
     import trimesh
 
-    from resweep.worlds.layers.mesh_files import STATED_UP, SUFFIXES, Z_UP_FROM_Y_UP, open_scene, upward_axis
+    from resweep.worlds.layers.mesh_files import STATED_UP, SUFFIXES, Z_UP_FROM_Y_UP, find_upward_axis, open_scene
 
     try:
         scene = open_scene(path) if path.suffix.lower() in SUFFIXES else trimesh.load_scene(str(path))
@@ -158,32 +161,32 @@ def _describe_mesh(path: Path) -> dict[str, Any]:
     meshes = [mesh for mesh in scene.geometry.values() if isinstance(mesh, trimesh.Trimesh)]
     if not meshes:
         raise ResweepError(f"{path}: holds no triangles")
-    axis = upward_axis(path)
+    axis = find_upward_axis(path)
     bounds = scene.bounds @ Z_UP_FROM_Y_UP[:3, :3].T if axis == "y" else scene.bounds
     return {
         "kind": "mesh",
         "up": f"{axis} in the file"
-        + ("" if path.suffix.lower() in STATED_UP else ", assumed: its format does not say"),
+        + ("" if path.suffix.lower() in STATED_UP else ", assumed: its format does not state it"),
         "parts": len(meshes),
         "vertices": sum(len(mesh.vertices) for mesh in meshes),
         "triangles": sum(len(mesh.faces) for mesh in meshes),
         "watertight": all(mesh.is_watertight for mesh in meshes),
-        "bounds": _bounds(bounds),
+        "bounds": _format_bounds(bounds),
     }
 
 
 def _describe_world(path: Path) -> dict[str, Any]:
     file = path / "world.json"
     from resweep.files.untrusted import read_json
-    from resweep.worlds.store.index import saved_label_counts, saved_labels
+    from resweep.worlds.store.index import read_label_counts, read_labels
 
     record = read_json(file, "build or save the world again")
     if not isinstance(record, dict):
         raise InputError(f"{file}: not a world's record; build or save the world again")
-    labels, counts = saved_labels(record, str(file)), saved_label_counts(record, str(file))
+    labels, counts = read_labels(record, str(file)), read_label_counts(record, str(file))
     record.pop("label_counts", None)
     named = {labels.class_name(label): count for label, count in counts.items()}
-    return {"kind": "world", **record, "vocabulary": _vocabulary(labels), "labels": named}
+    return {"kind": "world", **record, "vocabulary": _describe_vocabulary(labels), "labels": named}
 
 
 def _describe_bank(path: Path) -> dict[str, Any]:
@@ -211,14 +214,14 @@ def _describe_settings(path: Path) -> dict[str, Any]:
     return {"kind": "sensor", **load_sensor(str(path)).model_dump(mode="json")}
 
 
-def _vocabulary(labels: LabelSet) -> str:
+def _describe_vocabulary(labels: LabelSet) -> str:
     """The vocabulary's name, with its title if it is known."""
     return f"{labels.name} ({labels.title})" if labels.known and labels.title else labels.name
 
 
-def _span(values: Array) -> list[float]:
+def _format_span(values: Array) -> list[float]:
     return [float(values.min()), float(values.max())]
 
 
-def _bounds(points: Array) -> dict[str, list[float]]:
-    return {axis: _span(points[:, at]) for at, axis in enumerate("xyz")}
+def _format_bounds(points: Array) -> dict[str, list[float]]:
+    return {axis: _format_span(points[:, at]) for at, axis in enumerate("xyz")}

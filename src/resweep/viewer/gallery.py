@@ -30,9 +30,9 @@ def gallery(bank: Bank, path: str | Path, *, title: str | None = None) -> Path:
     """Draw the assets of a bank side by side as a PNG; the first `MAX_ASSETS` of them if there are more.
 
     Each is drawn from the corner from which most of it is known. Its footprint is outlined on the ground, with an
-    arrow that points forward. Brightness is intensity, relative to the 95 % quantile of the bank.
+    arrow that points forward. Colours are intensities, relative to the 95 % quantile of the bank.
     """
-    names = [name for category in bank.categories.values() for name in _by_points(bank, category)][:MAX_ASSETS]
+    names = [name for category in bank.categories.values() for name in _sort_by_points(bank, category)][:MAX_ASSETS]
     if not names:
         raise ResweepError("gallery: the bank holds no asset, so there is nothing to draw")
     columns = min(_COLUMNS, len(names))
@@ -40,7 +40,7 @@ def gallery(bank: Bank, path: str | Path, *, title: str | None = None) -> Path:
     head = title or f"{len(bank)} objects" + (f", the first {len(names)}" if len(names) < len(bank) else "")
     figure = palette.new_figure(max(_PANEL[0] * columns, 6.0), _PANEL[1] * rows + 0.9, head)
     panels = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
-    white = _white(bank, names)
+    white = _find_white(bank, names)
     for axes in panels[len(names) :]:
         axes.set_axis_off()
     for axes, name in zip(panels, names, strict=False):
@@ -52,17 +52,17 @@ def gallery(bank: Bank, path: str | Path, *, title: str | None = None) -> Path:
     return target
 
 
-def _by_points(bank: Bank, names: tuple[str, ...]) -> list[str]:
+def _sort_by_points(bank: Bank, names: tuple[str, ...]) -> list[str]:
     return sorted(names, key=lambda name: (-bank.facts(name)["n_points"], name))
 
 
-def _white(bank: Bank, names: list[str]) -> float:
-    """The intensity that is drawn brightest: the 95 % quantile of the bank."""
-    values = np.concatenate([_brightness(layer) for name in names for layer in bank[name].layers])
+def _find_white(bank: Bank, names: list[str]) -> float:
+    """The intensity that is drawn in the last colour: the 95 % quantile of the bank."""
+    values = np.concatenate([_read_intensity(layer) for name in names for layer in bank[name].layers])
     return float(np.quantile(values, 0.95)) or 1.0
 
 
-def _brightness(layer: Layer) -> Array:
+def _read_intensity(layer: Layer) -> Array:
     return np.asarray(layer.extra.get("intensity", layer.reflectance), np.float64)
 
 
@@ -71,18 +71,18 @@ def _draw(axes: Any, asset: Asset, white: float) -> None:
     from matplotlib import colormaps
     from matplotlib.collections import PolyCollection
 
-    towards = _view(asset)
+    towards = _choose_view(asset)
     across = np.array([-towards[1], towards[0], 0.0])
     across /= np.linalg.norm(across)
     screen = np.stack([across, np.cross(towards, across)], axis=1)
     polygons, colours, depth = [], [], []
     for layer in asset.layers:
-        corners, normal = _facets(layer)
+        corners, normal = _list_facets(layer)
         facing = normal @ towards
         shown = np.flatnonzero(facing > 0.0) if layer.mesh is None else np.arange(len(corners))
         normal = np.where(facing[:, None] < 0.0, -normal, normal)
         light = 0.6 + 0.4 * np.clip(normal @ (_LIGHT / np.linalg.norm(_LIGHT)), 0.0, 1.0)
-        rgb = colormaps[_MAP](_shade(_brightness(layer), white))[:, :3] * light[:, None]
+        rgb = colormaps[_MAP](_map_intensity(_read_intensity(layer), white))[:, :3] * light[:, None]
         depth.append(corners[shown].mean(axis=1) @ towards)
         polygons += list(corners[shown] @ screen)
         colours.append(rgb[shown])
@@ -91,7 +91,7 @@ def _draw(axes: Any, asset: Asset, white: float) -> None:
     axes.add_collection(
         PolyCollection([polygons[at] for at in order], facecolors=np.concatenate(colours)[order], edgecolors="none")
     )
-    _frame(axes, np.concatenate([*polygons, outline]))
+    _fit_frame(axes, np.concatenate([*polygons, outline]))
     length, width, height = asset.size_m
     origin = f"{asset.n_points:,} points" if asset.n_points else "mesh"
     mirrored = ", mirrored" if asset.mirrored else ""
@@ -101,7 +101,7 @@ def _draw(axes: Any, asset: Asset, white: float) -> None:
     axes.text(0.0, -0.01, below, color=palette.INK, alpha=0.75, fontsize=8.5, **place)
 
 
-def _view(asset: Asset) -> Array:
+def _choose_view(asset: Asset) -> Array:
     """The unit vector from the object to the eye: from the corner where most of it is known, from the front if even."""
     from resweep.scenario.coverage import interpolate_coverage
 
@@ -111,7 +111,7 @@ def _view(asset: Asset) -> Array:
     return np.array([level * np.cos(yaw), level * np.sin(yaw), np.sin(_ELEVATION)])
 
 
-def _facets(layer: Layer) -> tuple[Array, Array]:
+def _list_facets(layer: Layer) -> tuple[Array, Array]:
     """Polygons (n, c, 3) of a layer and their unit normals (n, 3): discs as many-cornered, faces as triangles."""
     mesh = layer.mesh
     if mesh is None:
@@ -129,7 +129,7 @@ def _facets(layer: Layer) -> tuple[Array, Array]:
     return corners, normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
 
 
-def _frame(axes: Any, points: Array) -> None:
+def _fit_frame(axes: Any, points: Array) -> None:
     """Fit the axes around points (n, 2), with one scale and one shape of frame for all panels."""
     low, high = points.min(axis=0), points.max(axis=0)
     middle, half = (low + high) / 2, 0.54 * (high - low)
@@ -139,7 +139,7 @@ def _frame(axes: Any, points: Array) -> None:
     axes.set_axis_off()
 
 
-def _shade(intensity: Array, white: float) -> Array:
+def _map_intensity(intensity: Array, white: float) -> Array:
     """The place of an intensity on the colour map, by its square root, since most surfaces are dark."""
     return _DARK + (1.0 - _DARK) * np.sqrt(np.clip(intensity / white, 0.0, 1.0))
 
@@ -160,6 +160,6 @@ def _add_scale(figure: Any, panels: list[Any], white: float) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
 
-    shown = ListedColormap(colormaps[_MAP](_shade(np.linspace(0.0, white, 256), white)))
+    shown = ListedColormap(colormaps[_MAP](_map_intensity(np.linspace(0.0, white, 256), white)))
     drawn = ScalarMappable(Normalize(0.0, white), shown)
     palette.add_bar(figure, drawn, "intensity", ax=panels, orientation="vertical", fraction=0.012, pad=0.01)

@@ -39,17 +39,17 @@ def birds_eye(
     flat = np.hypot(points[:, 0], points[:, 1])
     reach = max(1.05 * float(np.quantile(flat, 0.98)), 1.0) if reach_m is None else reach_m
     points, label = points[flat < 1.5 * reach], sweep.label[flat < 1.5 * reach]
-    across, up = _window(points[:, 0], reach), _window(points[:, 1], reach)
+    across, up = _choose_window(points[:, 0], reach), _choose_window(points[:, 1], reach)
     scale = 8.4 / max(np.ptp(across), np.ptp(up))  # inches a metre
     width, height = max(scale * np.ptp(across), 6.5) + 1.2, max(scale * np.ptp(up), 3.0) + 0.9
-    figure = palette.new_figure(width, height, title or _title(sweep, "from above"))
+    figure = palette.new_figure(width, height, title or _make_title(sweep, "from above"))
     axes = figure.add_subplot()
-    size = _dot(len(points))
+    size = _draw_dot(len(points))
     order = np.argsort(points[:, 2])  # higher points are drawn last
     x, y, z = points[order].T
     if labels.is_labelled(label).any():
         axes.scatter(x, y, s=size, c=palette.label_colours(label[order], labels), linewidths=0, rasterized=True)
-        palette.add_legend(axes, _entries(label, labels), loc="upper right")
+        palette.add_legend(axes, _list_entries(label, labels), loc="upper right")
     else:
         low, high = np.quantile(z, (0.02, 0.98)) if len(z) else (0.0, 1.0)
         dots = axes.scatter(x, y, s=size, c=z, vmin=low, vmax=high, cmap="viridis", linewidths=0, rasterized=True)
@@ -69,17 +69,17 @@ def range_image(sweep: Sweep, path: str | Path, *, labels: LabelSet = UNKNOWN_LA
     rings are drawn as dots.
     """
     _check_drawable(sweep)
-    figure = palette.new_figure(14.0, 6.6, title or _title(sweep, "as the sensor sees"))
+    figure = palette.new_figure(14.0, 6.6, title or _make_title(sweep, "as the sensor sees"))
     panels = figure.subplots(2, 2, width_ratios=(1.0, 0.012))
     (upper, bar), (lower, lower_bar) = panels
-    view = _view(sweep)
+    view = _make_view(sweep)
     drawn = view.draw(upper, sweep.range, cmap=palette.DEPTH_MAP, vmin=0.0, vmax=float(np.quantile(sweep.range, 0.98)))
     palette.add_bar(figure, drawn, "range [m]", cax=bar)
     palette.style_axes(upper, "range of the nearest return (dark: none)", "", "elevation [°]")
     labelled = labels.is_labelled(sweep.label).any()
     if labelled:
         view.draw(lower, palette.label_colours(sweep.label, labels))
-        entries = _entries(sweep.label, labels, most=9)
+        entries = _list_entries(sweep.label, labels, most=9)
         palette.add_legend(
             lower, entries, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(entries), frameon=False
         )
@@ -116,7 +116,7 @@ def close_up(
     """
     from matplotlib.colors import to_rgb
 
-    table = dict(legend or {item: _entry(item, labels) for item in np.unique(label).tolist()})
+    table = dict(legend or {item: _make_entry(item, labels) for item in np.unique(label).tolist()})
     shapes = [(top - bottom) / (right - left) for left, right, bottom, top in boxes]
     figure = palette.new_figure(13.0, 0.45 + sum(12.2 * shape + 0.55 for shape in shapes), title)
     panels = np.atleast_1d(figure.subplots(len(boxes), 1, height_ratios=shapes))
@@ -149,7 +149,7 @@ class _View:
         """Draw values (n,), or colours (n, 3), of the returns."""
         if self.cells is None:
             x, y = self.azimuth[self.far_first], self.elevation[self.far_first]
-            size = _dot(len(x))
+            size = _draw_dot(len(x))
             return axes.scatter(x, y, c=values[self.far_first], s=size, linewidths=0, rasterized=True, **options)
         image = np.asarray(values, dtype=np.float64)[self.cells]
         if image.ndim == 3:
@@ -159,7 +159,7 @@ class _View:
         return axes.imshow(image, extent=self.extent, origin="lower", aspect="auto", interpolation="nearest", **options)
 
 
-def _view(sweep: Sweep) -> _View:
+def _make_view(sweep: Sweep) -> _View:
     azimuth, elevation = angles_deg(sweep.beam_direction[sweep.beam])
     far_first = np.argsort(-sweep.range, kind="stable")
     grid = range_grid(sweep)
@@ -180,12 +180,12 @@ def _draw_rings(axes: Any, reach: float) -> None:
         axes.text(0, -radius, f"{radius:g} m", **text)
 
 
-def _dot(count: int) -> float:
+def _draw_dot(count: int) -> float:
     """The area of a dot in square points, smaller the more of them (``count``) there are."""
     return float(np.clip(1e5 / max(count, 1), 1.2, 6.0))
 
 
-def _window(values: Array, reach: float) -> tuple[float, float]:
+def _choose_window(values: Array, reach: float) -> tuple[float, float]:
     """The part of -reach to reach that holds the values and the sensor, with a margin."""
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
     margin = 0.08 * reach
@@ -197,18 +197,18 @@ def _check_drawable(sweep: Sweep) -> None:
         raise ResweepError("picture: the sweep has no return, so there is nothing to draw; choose another sweep")
 
 
-def _entries(label: Array, labels: LabelSet, most: int = 12) -> list[tuple[str, str]]:
+def _list_entries(label: Array, labels: LabelSet, most: int = 12) -> list[tuple[str, str]]:
     """Names and colours of the ``most`` frequent labels, by id."""
     known, counts = np.unique(label, return_counts=True)
     listed = np.sort(known[np.argsort(-counts, kind="stable")[:most]])
-    return [_entry(int(item), labels) for item in listed]
+    return [_make_entry(int(item), labels) for item in listed]
 
 
-def _entry(label: int, labels: LabelSet) -> tuple[str, str]:
+def _make_entry(label: int, labels: LabelSet) -> tuple[str, str]:
     return labels.class_name(label), labels.colour(label)
 
 
-def _title(sweep: Sweep, how: str) -> str:
+def _make_title(sweep: Sweep, how: str) -> str:
     beams = f" on {sweep.n_beams:,} beams" if sweep.n_beams != len(sweep) else ""
     return f"{sweep.sensor or 'sweep'}, {how}: {len(sweep):,} returns{beams}"
 

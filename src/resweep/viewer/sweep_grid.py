@@ -54,14 +54,14 @@ def range_grid(sweep: Sweep) -> SweepGrid | None:
     bottom, top = level.min() - margin, level.max() + margin
     heights = bottom + (np.arange(_ROWS) + 0.5) * (top - bottom) / _ROWS
     across = edges[0] + (np.arange(_COLUMNS) + 0.5) * (edges[1] - edges[0]) / _COLUMNS
-    returns = _nearest_return(sweep)
-    lines = np.stack([_line(azimuth[members[at]], returns[members[at]], across) for at in ranked])
+    returns = _find_nearest_return(sweep)
+    lines = np.stack([_fill_row(azimuth[members[at]], returns[members[at]], across) for at in ranked])
     between = (level[ranked][1:] + level[ranked][:-1]) / 2
     cells = lines[np.searchsorted(between, heights)]
     return SweepGrid(cells, (float(edges[0]), float(edges[1]), float(bottom), float(top)))
 
 
-def _nearest_return(sweep: Sweep) -> Array:
+def _find_nearest_return(sweep: Sweep) -> Array:
     """Index of the nearest return of each beam (b,), -1 where it has none."""
     result = np.full(sweep.n_beams, -1)
     far_first = np.argsort(-sweep.range, kind="stable")
@@ -69,7 +69,7 @@ def _nearest_return(sweep: Sweep) -> Array:
     return result
 
 
-def _line(azimuth: Array, returns: Array, across: Array) -> Array:
+def _fill_row(azimuth: Array, returns: Array, across: Array) -> Array:
     """The return at each azimuth of ``across`` on one ring, whose beams are sorted by azimuth."""
     if len(azimuth) < 2:
         return np.full(len(across), -1)

@@ -18,15 +18,15 @@ from resweep.worlds.layers.square_tiles import TileTable
 from resweep.worlds.store.generations import find_arrays, read_generation
 from resweep.worlds.store.index import (
     INDEX,
+    read_calibration,
     read_index,
-    saved_calibration,
-    saved_labels,
-    saved_map_filter,
-    saved_origin,
-    saved_tile_size,
+    read_labels,
+    read_map_filter,
+    read_origin,
+    read_tile_size,
 )
-from resweep.worlds.store.layer_files import Reading, need, read_layer
-from resweep.worlds.store.near import tiles_near
+from resweep.worlds.store.layer_files import ReadState, need, read_layer
+from resweep.worlds.store.near import choose_near_tiles
 from resweep.worlds.store.observed_files import read_observed
 from resweep.worlds.world import World
 
@@ -57,8 +57,8 @@ def load_world(
 def _read(path: Path, data: dict[str, Any], bounds: Any, near: Any, range_m: float) -> World:
     """The world at ``path`` of which ``data`` is the index, or the tiles of it that `load_world` describes."""
     where = str(path / INDEX)
-    origin = saved_origin(data, where)
-    reading = Reading(find_arrays(path, data, where), _choice(origin, bounds, near, range_m))
+    origin = read_origin(data, where)
+    reading = ReadState(find_arrays(path, data, where), _make_choice(origin, bounds, near, range_m))
     layers = []
     for number, entry in enumerate(need(data, "layers", list, where)):
         layer = read_layer(entry, f"{where}: layers[{number}]", reading)
@@ -67,23 +67,23 @@ def _read(path: Path, data: dict[str, Any], bounds: Any, near: Any, range_m: flo
     if not layers:
         region = "the bounds" if near is None else f"{range_m:g} m of the drive"
         raise ResweepError(f"{path}: no layer has anything within {region}; the world spans {data.get('bounds')}")
-    meta, labels = need(data, "meta", dict, where), saved_labels(data, where)
-    size_m = saved_tile_size(data, where)
-    calibration, observed = saved_calibration(data, where), read_observed(data, where, reading.root, reading.budget)
-    known: dict[str, Any] = {"tile_size_m": size_m, "observed": observed, "map_filter": saved_map_filter(data, where)}
+    meta, labels = need(data, "meta", dict, where), read_labels(data, where)
+    size_m = read_tile_size(data, where)
+    calibration, observed = read_calibration(data, where), read_observed(data, where, reading.root, reading.budget)
+    known: dict[str, Any] = {"tile_size_m": size_m, "observed": observed, "map_filter": read_map_filter(data, where)}
     return World(layers, origin, meta, labels, calibration=calibration, **known)
 
 
-def _choice(origin: Array, bounds: Any, near: Any, range_m: float) -> Callable[[TileTable], Array] | None:
+def _make_choice(origin: Array, bounds: Any, near: Any, range_m: float) -> Callable[[TileTable], Array] | None:
     """What chooses the tiles to read; None for all."""
     if bounds is not None and near is not None:
         raise ResweepError("near: is given together with bounds; give one of them")
     if near is not None:
-        return tiles_near(near, range_m, origin)
-    return None if bounds is None else partial(TileTable.within, bounds=_offsets(bounds, origin))
+        return choose_near_tiles(near, range_m, origin)
+    return None if bounds is None else partial(TileTable.within, bounds=_find_offsets(bounds, origin))
 
 
-def _offsets(bounds: ArrayLike, origin: Array) -> Array:
+def _find_offsets(bounds: ArrayLike, origin: Array) -> Array:
     """Bounds (2, 2) or (2, 3) in world coordinates as metres from the origin."""
     try:
         box = np.asarray(bounds, dtype=np.float64)

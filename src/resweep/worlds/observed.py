@@ -1,4 +1,4 @@
-"""Observed space: which voxels of a place recorded beams crossed. It tells what is empty from what nobody looked at."""
+"""Observed space: the voxels of a place that recorded beams crossed, which separates empty from unobserved space."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from resweep.map_filter import MapFilter
 from resweep.pose import Array, check_rigid
 from resweep.worlds.layers.layer import Layer, list_values
 from resweep.worlds.layers.mesh_files import load_mesh
-from resweep.worlds.layers.relabel import any_labels, count_labels, relabelled
+from resweep.worlds.layers.relabel import count_labels, has_any_label, relabel_layers
 from resweep.worlds.layers.square_tiles import TILE_SIZE_M
 from resweep.worlds.native import Native
 from resweep.worlds.observed import ObservedSpace
@@ -30,10 +30,11 @@ class World:
     """Layers of geometry; their coordinates are float32 metres from a float64 ``origin``.
 
     The origin keeps what float32 cannot: a world at UTM coordinates measures as one at zero.
-    ``labels`` says what the label ids of its primitives mean: a `LabelSet`, or its name. ``calibration`` is that of the
-    lasers that recorded it, None if it is unknown. ``meta`` is provenance and is saved with it. ``tile_size_m`` is the
-    side of the square tiles that it is saved and traced in. ``observed`` is the space that recorded beams crossed, None
-    if it is unknown. ``map_filter`` says which recorded returns its map left out, None if it was not built from any.
+    ``labels`` is the vocabulary of the label ids of its primitives: a `LabelSet`, or its name. ``calibration`` is that
+    of the lasers that recorded it, None if it is unknown. ``meta`` is provenance and is saved with it. ``tile_size_m``
+    is the side of the square tiles that it is saved and traced in. ``observed`` is the space that recorded beams
+    crossed, None if it is unknown. ``map_filter`` says which recorded returns its map left out, None if it was not
+    built from any.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class World:
         """
         if not isinstance(other, World):
             return NotImplemented
-        labels = _common_labels(self, other)
+        labels = _find_common_labels(self, other)
         layers = other.relabelled(labels).layers if other.has_labels else other.layers
         shift = np.eye(4)
         shift[:3, 3] = other.origin - self.origin
@@ -113,14 +114,14 @@ class World:
             layers = tuple(layer.moved(shift) for layer in layers)
         meta = {**other.meta, **self.meta}
         spaces = [self.observed, None if other.observed is None else other.observed.moved(shift)]
-        world = self._like([_unnumbered(layer) for layer in (*self.layers, *layers)], self.origin, meta, labels)
+        world = self._like([_drop_numbers(layer) for layer in (*self.layers, *layers)], self.origin, meta, labels)
         world.observed = ObservedSpace.union(space for space in spaces if space is not None)
         return world
 
     @property
     def has_labels(self) -> bool:
         """Whether any primitive has a label other than 0."""
-        return any_labels(self.layers)
+        return has_any_label(self.layers)
 
     @property
     def label_counts(self) -> dict[int, int]:
@@ -132,7 +133,7 @@ class World:
         target = load_labels(labels)
         if target.same_as(self.labels):
             return self._like(self.layers, self.origin, self.meta, target)
-        layers = relabelled(self.layers, map_labels(self.labels, target))
+        layers = relabel_layers(self.layers, map_labels(self.labels, target))
         return self._like(layers, self.origin, self.meta, target)
 
     def moved(self, T_new_world: ArrayLike) -> World:
@@ -203,7 +204,7 @@ class World:
         )
 
 
-def _unnumbered(layer: Layer) -> Layer:
+def _drop_numbers(layer: Layer) -> Layer:
     """The layer without the numbers that its primitives have in a world that it is no longer a part of."""
     if layer.number is None:
         return layer
@@ -212,7 +213,7 @@ def _unnumbered(layer: Layer) -> Layer:
     return other
 
 
-def _common_labels(one: World, other: World) -> LabelSet:
+def _find_common_labels(one: World, other: World) -> LabelSet:
     """The vocabulary of two worlds put together; raises if the labels of one of them cannot be understood."""
     if one.labels.same_as(other.labels) or not other.has_labels:
         return one.labels if one.labels.known or one.has_labels else other.labels
@@ -223,6 +224,6 @@ def _common_labels(one: World, other: World) -> LabelSet:
             known = (other if world is one else one).labels.name
             raise ResweepError(
                 f"worlds cannot be added: the labels of the {which} are of unknown meaning, those of the other are "
-                f"{known}'s; say what they are, as in World(..., labels='{known}') or World.from_mesh(..., labels=...)"
+                f"{known}'s; name the vocabulary, as in World(..., labels='{known}')"
             )
     return one.labels

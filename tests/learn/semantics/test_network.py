@@ -9,8 +9,8 @@ pytest.importorskip("torch", reason="needs PyTorch")
 
 from resweep.learn.semantics.config import NetworkConfig
 from resweep.learn.semantics.export import export
-from resweep.learn.semantics.kernel import MEAN_RADIUS, kernel_points
-from resweep.learn.semantics.kpconv import KpConvNetwork, _Running, load_torch, predict, to_tensors
+from resweep.learn.semantics.kernel import MEAN_RADIUS, place_kernel_points
+from resweep.learn.semantics.kpconv import KpConvNetwork, _TensorLayers, load_torch, predict, to_tensors
 from resweep.segmentation.card import TOLERANCE
 from resweep.segmentation.pyramid import join_pyramids, make_pyramid, thin
 
@@ -32,18 +32,18 @@ def network() -> KpConvNetwork:
 
 
 def test_kernel_points_are_spread_around_the_middle() -> None:
-    points = kernel_points(15, 1.0).astype(np.float64)
+    points = place_kernel_points(15, 1.0).astype(np.float64)
     radius = np.linalg.norm(points, axis=1)
     assert radius[0] == 0
     np.testing.assert_allclose(radius[1:].mean(), MEAN_RADIUS, rtol=1e-6)
     apart = np.linalg.norm(points[:, None] - points[None], axis=2) + 9 * np.eye(15)
     assert apart.min() > 0.6 * MEAN_RADIUS
     np.testing.assert_allclose(points.mean(axis=0), 0, atol=1e-3)
-    np.testing.assert_allclose(kernel_points(15, 1.2), 1.2 * points, rtol=1e-6)
+    np.testing.assert_allclose(place_kernel_points(15, 1.2), 1.2 * points, rtol=1e-6)
 
 
 def test_the_energy_of_kernel_points_is_least() -> None:
-    points = kernel_points(15, 1.0).astype(np.float64)
+    points = place_kernel_points(15, 1.0).astype(np.float64)
 
     def energy(at: np.ndarray) -> float:
         apart = np.linalg.norm(at[:, None] - at[None], axis=2)[np.triu_indices(15, 1)]
@@ -61,7 +61,7 @@ def test_the_energy_of_kernel_points_is_least() -> None:
 def test_a_convolution_is_that_of_the_formula(network: KpConvNetwork) -> None:
     network.module.eval()
     values = RNG.normal(size=(len(POINTS), 2)).astype(np.float32)
-    influence = _Running(network, to_tensors(PYRAMID))._influence("same0").numpy()
+    influence = _TensorLayers(network, to_tensors(PYRAMID))._influence("same0").numpy()
     kernel = network.kernel.numpy()
     weight = network.weights["stem"].detach().numpy().reshape(len(kernel), 2, -1)
     expected = np.zeros((len(POINTS), weight.shape[2]))
@@ -79,7 +79,9 @@ def test_a_convolution_is_that_of_the_formula(network: KpConvNetwork) -> None:
     expected = (expected - mean) / np.sqrt(variance + norm.eps)
     expected = np.where(expected > 0, expected, 0.1 * expected)
     with torch.no_grad():
-        found = _Running(network, to_tensors(PYRAMID)).convolve("stem", torch.from_numpy(values), "same0", 8).numpy()
+        found = (
+            _TensorLayers(network, to_tensors(PYRAMID)).convolve("stem", torch.from_numpy(values), "same0", 8).numpy()
+        )
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 

@@ -10,7 +10,7 @@ pytest.importorskip("torch", reason="needs PyTorch")
 from resweep.label_mapping import map_labels
 from resweep.learn.semantics.config import AugmentConfig
 from resweep.learn.semantics.iou import count_pairs, find_iou, make_scores, mean_iou
-from resweep.learn.semantics.rounds import class_weights, rate_share
+from resweep.learn.semantics.rounds import schedule_rate, weigh_classes
 from resweep.learn.semantics.samples import IGNORED, Vocabulary, augment, vote
 
 # learning_map of PRBonn/semantic-kitti-api, by the names of our vocabulary; what is left out has no class.
@@ -84,10 +84,10 @@ def test_rare_classes_weigh_more_and_the_rate_falls() -> None:
     class Only:
         label = np.repeat([0, 1, IGNORED], [900, 100, 50])
 
-    weight = class_weights([Only()], 3, 0.5)  # type: ignore[list-item]
+    weight = weigh_classes([Only()], 3, 0.5)  # type: ignore[list-item]
     assert weight[1] / weight[0] == pytest.approx(3.0)
     assert weight[2] == 0
-    shares = [rate_share(done) for done in np.linspace(0, 1, 21)]
+    shares = [schedule_rate(done) for done in np.linspace(0, 1, 21)]
     assert max(shares) == pytest.approx(1.0)
     assert shares[-1] == pytest.approx(0.0)
     assert shares[5:] == sorted(shares[5:], reverse=True)

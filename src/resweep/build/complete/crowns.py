@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from resweep.build.complete.patches import is_observed
 from resweep.map.cloud import Cloud
 from resweep.pose import Array
-from resweep.voxels import find_cells, number_voxels, touching_cells
+from resweep.voxels import find_cells, find_touching_cells, number_voxels
 from resweep.worlds import Volumes
 from resweep.worlds.layers.seen import COLUMN, COMPLETED
 from resweep.worlds.observed import ObservedSpace
@@ -108,7 +108,7 @@ def _find_crowns(mean: Array, high: Array, cloud: Cloud) -> list[_Crown]:
 
 def _join(cells: Array) -> Array:
     """The number (n,) of the component of each cell (n, 3), cells that touch being joined."""
-    first, second = touching_cells(cells).T
+    first, second = find_touching_cells(cells).T
     graph = coo_matrix((np.ones(len(first), np.int8), (first, second)), shape=(len(cells), len(cells)))
     return np.asarray(connected_components(graph, directed=False)[1])
 

@@ -26,7 +26,7 @@ from resweep.map.predicted import measured_ranges, predict_beams
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.simulate.prediction import PredictionConfig
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.voxels import number_voxels
 from resweep.worlds import Layer, World
 
@@ -137,7 +137,7 @@ class _Trial:
         return vote_gains(self.map, place, gain, self.config)
 
     def _trace(self, layers: tuple[Layer, ...]) -> _core.Scene:
-        return native_scene(World(layers, self.map.origin))
+        return make_native_scene(World(layers, self.map.origin))
 
 
 def hold_out(sweeps: Array, config: HybridConfig) -> Array:

@@ -22,8 +22,8 @@ from resweep.neighbours import Neighbours
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.worlds import Layer
-from resweep.worlds.layers.mesh import BRIGHTEST, Mesh
-from resweep.worlds.layers.triangles import unit_normals
+from resweep.worlds.layers.mesh import MAX_REFLECTANCE, Mesh
+from resweep.worlds.layers.triangles import compute_unit_normals
 
 # Chosen by hand where a line names no source.
 _MIN_POINTS = 10  # with normals, of a place that has a surface
@@ -43,7 +43,7 @@ def fit(map: Map, config: MeshConfig) -> tuple[Layer, ...]:
     vertices, faces = reconstruct(cloud.points[rows], normals, config)
     corners = vertices[faces]
     centre = corners.mean(axis=1).astype(np.float32)
-    normal = unit_normals(corners).astype(np.float32)
+    normal = compute_unit_normals(corners).astype(np.float32)
     label, instance, reflectance = _observe_faces(cloud, centre, normal, config)
     return (Mesh(vertices, faces, label, reflectance, instance=instance, name=config.method),)
 
@@ -158,7 +158,7 @@ def _observe_faces(cloud: Cloud, centre: Array, normal: Array, config: MeshConfi
         nearest.append(index[:, 0])
         bright.append(reflectance.reshape(-1, few).mean(axis=1))
     row = np.concatenate(nearest)
-    return cloud.label[row], cloud.instance[row], np.clip(np.concatenate(bright), 0.0, BRIGHTEST)
+    return cloud.label[row], cloud.instance[row], np.clip(np.concatenate(bright), 0.0, MAX_REFLECTANCE)
 
 
 def _split_blocks(rows: Array) -> list[Array]:

@@ -12,7 +12,7 @@ from resweep.map.beams import Beams
 from resweep.map.predicted import measured_ranges
 from resweep.pose import Array
 from resweep.simulate.prediction import PredictionConfig
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.worlds import Layer, Splats, Volumes, World
 from resweep.worlds.layers.layer import kinds_in
 
@@ -65,7 +65,7 @@ def sum_beams(
     """
     counts = (0 if layer is None else len(layer) for layer in (find_splats(layers), find_volumes(layers)))
     sums = _core.BeamStatistics(*counts, offsets=offsets, rings=rings, moments=moments)
-    scene = native_scene(World(list(layers)))
+    scene = make_native_scene(World(list(layers)))
     total, count, unexplained = 0.0, 0, [np.zeros((0, 3), np.float32)]
     for beams in batches:
         known = beams[~beams.find_hidden(empty_range_m)]

@@ -9,7 +9,7 @@ from resweep.build.settings.refine import RefineConfig
 from resweep.build.volumes.gaussians import widen
 from resweep.pose import Array
 from resweep.worlds import Volumes
-from resweep.worlds.layers.volumes import symmetric
+from resweep.worlds.layers.volumes import unpack_symmetric
 
 
 def reshape_volumes(volumes: Volumes, sums: _core.BeamStatistics, config: RefineConfig, noise_m: float) -> Volumes:
@@ -21,7 +21,7 @@ def reshape_volumes(volumes: Volumes, sums: _core.BeamStatistics, config: Refine
     count = (ends + config.prior_ends)[:, None]
     shift = moments[:, :3] / count
     present = volumes.covariance.astype(np.float64)
-    square = symmetric((moments[:, 3:] + config.prior_ends * present) / count)
+    square = unpack_symmetric((moments[:, 3:] + config.prior_ends * present) / count)
     covariance = square - shift[:, :, None] * shift[:, None, :]
     mean = volumes.mean.astype(np.float64) + shift
     return volumes.with_(mean=mean.astype(np.float32), covariance=widen(covariance, noise_m).astype(np.float32))

@@ -16,7 +16,7 @@ from resweep.map.beams import Beams
 from resweep.map.map import Map
 from resweep.pose import Array
 from resweep.progress import begin_stage
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.worlds import Layer, World
 
 STAGES = ("comparing splats and volumes", "learning the ranges of each direction")
@@ -55,7 +55,7 @@ def find_volumes(map: Map, config: HybridConfig, directions: Directions) -> Arra
     cells = RangeCells.of(rest.cloud, directions, config)
     volumes = learn(cells, read_beams(rest, most=_TRIAL_SWEEPS), directions, rounds=_TRIAL_ROUNDS)
     worlds = (surfaces, (volumes,))
-    scenes = [(native_scene(World(layers)), count_primitives(layers)) for layers in worlds]
+    scenes = [(make_native_scene(World(layers)), count_primitives(layers)) for layers in worlds]
     places, gains = [], []
     for number, beams in enumerate(read_beams(map, held)):
         place, gain = _find_gains(beams, scenes, directions, number)

@@ -17,7 +17,7 @@ from resweep.map.cloud import Cloud
 from resweep.map.reflectance import compensate_range
 from resweep.pose import Array
 from resweep.voxels import UNIFORM_VARIANCE_DIVISOR, number_keys
-from resweep.worlds.layers.volumes import WHOLE_BEAM_M, Volumes, packed, symmetric
+from resweep.worlds.layers.volumes import WHOLE_BEAM_M, Volumes, pack_symmetric, unpack_symmetric
 
 CELL_M = 0.01  # of range; chosen, like all settings here, on other targets than those of `experiments.a_table1`
 SPREAD_MIN_M = 0.001  # of ranges in a volume
@@ -56,7 +56,7 @@ class RangeCells:
         spread2 = np.bincount(cell, (reach - range_m[cell]) ** 2) / count
         volumes = Volumes(
             mean,
-            packed(_compose(frame, across, np.zeros((len(count), 2)), spread2)),
+            pack_symmetric(_compose(frame, across, np.zeros((len(count), 2)), spread2)),
             _UNLEARNED,
             np.full(len(count), CELL_M),
             cloud.label[first],
@@ -75,13 +75,13 @@ class RangeCells:
         present = self.volumes
         number = (count + prior)[:, None]
         shift = moments[:, :3] / number
-        second = symmetric((moments[:, 3:] + prior * present.covariance.astype(np.float64)) / number)
+        second = unpack_symmetric((moments[:, 3:] + prior * present.covariance.astype(np.float64)) / number)
         covariance = second - shift[:, :, None] * shift[:, None, :]
         slope, spread2 = _decompose(self.frame, covariance)
         seen = np.einsum("nki,ni->nk", self.frame, shift)
         farther = seen[:, 2] - (slope * seen[:, :2]).sum(axis=1)
         mean = present.mean + farther[:, None] * self.frame[:, 2]
-        changed = packed(_compose(self.frame, self.across, slope, spread2))
+        changed = pack_symmetric(_compose(self.frame, self.across, slope, spread2))
         return self.with_volumes(present.with_(mean=mean.astype(np.float32), covariance=changed.astype(np.float32)))
 
     def with_volumes(self, volumes: Volumes) -> RangeCells:

@@ -30,7 +30,7 @@ from resweep.map.beams import Beams
 from resweep.map.map import Map
 from resweep.map.predicted import measured_ranges
 from resweep.pose import Array
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.worlds import Layer, Volumes, World
 
 # Chosen by hand where a line names no source.
@@ -69,7 +69,7 @@ def learn(
     for index in range(rounds):
         volumes = cells.volumes
         layers = [*others, volumes]
-        scene = native_scene(World(layers))
+        scene = make_native_scene(World(layers))
         sizes = count_primitives(layers)
         sums = _core.BeamStatistics(*sizes, offsets=False, rings=False, moments=True)
         for number, beams in enumerate(batches):

@@ -9,7 +9,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.pose import Array
-from resweep.voxels import cell_keys, find_cells, number_keys, touching_cells
+from resweep.voxels import find_cells, find_touching_cells, make_cell_keys, number_keys
 
 _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 _MARDIA = 15.0, 120.0  # mean and n times variance of the kurtosis of a 3D Gaussian (Mardia 1970)
@@ -95,9 +95,9 @@ def bottom_up(
     """
     points = points.astype(np.float64)
     cell = find_cells(points, seed_m)
-    key = cell_keys(cell, kind)
+    key = make_cell_keys(cell, kind)
     _, first, cluster = np.unique(key, return_index=True, return_inverse=True)
-    edges = touching_cells(cell[first], kind[first])
+    edges = find_touching_cells(cell[first], kind[first])
     parent = np.arange(len(first))
     number, mean, covariance = _estimate_moments(points, cluster, len(first))
     while len(edges):

@@ -11,7 +11,7 @@ from resweep.build.settings.volumes import VolumeSettings
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.voxels import UNIFORM_VARIANCE_DIVISOR
-from resweep.worlds.layers.volumes import packed, symmetric
+from resweep.worlds.layers.volumes import pack_symmetric, unpack_symmetric
 
 _BLOCK = 1 << 17  # volumes whose neighbours are looked for at once: bounds memory
 _POINTS = 1 << 22  # points that are summed at once
@@ -46,7 +46,7 @@ def fit_gaussians(points: Array, cluster: Array, config: VolumeSettings) -> Fitt
     missing = np.maximum(config.min_points - count, 0)
     ball = config.voxel_m**2 / UNIFORM_VARIANCE_DIVISOR * np.array([1.0, 0, 0, 1, 0, 1])
     covariance = (sums + missing[:, None] * ball) / (count + missing)[:, None]
-    return FittedGaussians(mean, widen(symmetric(covariance), config.noise_m), count)
+    return FittedGaussians(mean, widen(unpack_symmetric(covariance), config.noise_m), count)
 
 
 def fit_neighbours(
@@ -100,4 +100,4 @@ def widen(covariance: Array, noise_m: float) -> Array:
     """Covariances (v, 6) packed of (v, 3, 3), none thinner than ``noise_m``."""
     values, vectors = portable.eigh3(covariance)
     values = np.maximum(values, noise_m**2)
-    return packed(np.einsum("vik,vk,vjk->vij", vectors, values, vectors))
+    return pack_symmetric(np.einsum("vik,vk,vjk->vij", vectors, values, vectors))

@@ -13,7 +13,7 @@ from resweep.map.beams import Beams, extract_beams
 from resweep.map.map import Map
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
-from resweep.simulate.recorded_sensor import one_ray_sensor
+from resweep.simulate.recorded_sensor import make_one_ray_sensor
 from resweep.simulate.retrace import Retracer
 from resweep.worlds import Layer, World
 from resweep.worlds.layers.volumes import Volumes
@@ -133,7 +133,7 @@ def match_permeability(
     tau counts as passed, which makes volumes a little denser: it makes up for beams that slip between them.
     """
     wanted = _stop_rate(goal.stopped / np.maximum(goal.passed + goal.stopped, 1))
-    sensor = one_ray_sensor(map.beam_slope, empty_range_m)
+    sensor = make_one_ray_sensor(map.beam_slope, empty_range_m)
     for index in range(rounds):
         tracer = Retracer(World([*others, volumes], map.origin), sensor, seed=index)
         counter = BeamCounter(volumes, map.beam_slope)

@@ -17,7 +17,7 @@ from resweep.log import Log
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
 from resweep.sweep import Sweep
-from resweep.voxels import first_in_voxels
+from resweep.voxels import find_first_in_voxels
 from resweep.worlds.layers.splats import Splats
 from resweep.worlds.native import build_scene
 
@@ -148,7 +148,7 @@ def _make_discs(beams: Sequence[_Beams], half: int) -> _Discs | None:
     distance, ring = np.concatenate(reach), np.concatenate(rings)
     if len(place) < 2 * K:
         return None
-    few = first_in_voxels(place, VOXEL_M)
+    few = find_first_in_voxels(place, VOXEL_M)
     return _fit_discs(place[few], along[few], intensity[few], distance[few], ring[few])
 
 

@@ -25,11 +25,11 @@ def add_car(log: Log, world: World, bank: Bank, others: Sequence[Actor]) -> Acto
 
     Raises if nowhere ahead is ground that is free of ``others``.
     """
-    from resweep.scenario.ground import ground_of
+    from resweep.scenario.ground import find_ground
     from resweep.scenario.placing import find_free_instance, make_actor
 
     asset = bank[_choose(bank)]
-    ground = ground_of(world)
+    ground = find_ground(world)
     taken = [actor.instance for actor in others]
     instance = max([find_free_instance(world), *(number + 1 for number in taken)])
     for gap in GAPS_M:

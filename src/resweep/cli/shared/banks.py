@@ -114,9 +114,9 @@ def _print_bank(bank: Bank, path: Path, json: bool) -> None:
 
 def _known(coverage: list[float]) -> float | None:
     """`known_share` as JSON has it."""
-    from resweep.scenario.coverage import known_share
+    from resweep.scenario.coverage import estimate_known_share
 
-    share = known_share(coverage)
+    share = estimate_known_share(coverage)
     return None if share != share else round(share, 4)
 
 

@@ -141,7 +141,7 @@ class ChosenSensor:
 
     def choose(self, like: Log | None) -> tuple[Sensor, Sensor]:
         """The sensor as it is changed, and as its spec has it, or the log ``like`` for recorded beams."""
-        from resweep.simulate.recorded_sensor import recorded_sensor
+        from resweep.simulate.recorded_sensor import make_recorded_sensor
 
         own = recorded_sensor(like) if self._own is None and like is not None else self._own
         assert own is not None

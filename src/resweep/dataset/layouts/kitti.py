@@ -21,7 +21,7 @@ from resweep.pose import Array
 from resweep.sweep import Sweep
 
 FRAMES = "frames.json"
-_VALIDATION = 5  # every fifth run, or the last fifth of a single one, is for validation
+_VALIDATION_STRIDE = 5  # every fifth run, or the last fifth of a single one, is for validation
 
 
 def write_sweep(folder: Path, at: int, sweep: Sweep, found: Annotations, run: RunFacts) -> None:
@@ -67,8 +67,8 @@ def _has_labels(file: Path, truth: Path) -> bool:
 
 def _is_validation(run: int, runs: int, at: int, sweeps: int) -> bool:
     if runs == 1:
-        return at >= sweeps - max(1, sweeps // _VALIDATION) and sweeps > 1
-    return run % _VALIDATION == _VALIDATION - 1 or (runs < _VALIDATION and run == runs - 1)
+        return at >= sweeps - max(1, sweeps // _VALIDATION_STRIDE) and sweeps > 1
+    return run % _VALIDATION_STRIDE == _VALIDATION_STRIDE - 1 or (runs < _VALIDATION_STRIDE and run == runs - 1)
 
 
 def format_calibration(camera: KittiCamera) -> str:

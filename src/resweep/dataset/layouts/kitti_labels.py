@@ -40,7 +40,7 @@ def format_objects(rows: Sequence[dict[str, Any]], camera: KittiCamera) -> list[
 def format_tracks(frame: int, rows: Sequence[dict[str, Any]], camera: KittiCamera) -> list[str]:
     """Lines of ``label_02`` for the objects of the ``frame``-th sweep: frame and track, and levels of truncation."""
     return [
-        f"{frame} {row['track']} {_format_line(row, edges, str(_level(truncation, _PARTLY_CUT, _LARGELY_CUT)), camera)}"
+        f"{frame} {row['track']} {_format_line(row, edges, str(_grade(truncation, _PARTLY_CUT, _LARGELY_CUT)), camera)}"
         for row, edges, truncation in _find_shown(rows, camera)
     ]
 
@@ -67,13 +67,13 @@ def _format_line(row: dict[str, Any], edges: list[float], truncation: str, camer
     turn = -math.atan2(ahead[2], ahead[0])
     alpha = _wrap_angle(turn - math.atan2(x, z))
     hidden = row["occlusion"]
-    occlusion = 3 if hidden is None else _level(hidden, _PARTLY_HIDDEN, _LARGELY_HIDDEN)
+    occlusion = 3 if hidden is None else _grade(hidden, _PARTLY_HIDDEN, _LARGELY_HIDDEN)
     numbers = (alpha, *edges, height, width, length, x, y, z, turn)
     name = KITTI_NAMES.get(row["name"], "Misc")
     return f"{name} {truncation} {occlusion} " + " ".join(f"{value:.4f}" for value in numbers)
 
 
-def _level(share: float, partly: float, largely: float) -> int:
+def _grade(share: float, partly: float, largely: float) -> int:
     return 0 if share < partly else 1 if share < largely else 2
 
 

@@ -35,7 +35,7 @@ class Channel(Protocol):
         ...
 
     def stop(self, outcome: str) -> None:
-        """Tell it that the run has ended."""
+        """Report that the run has ended."""
         ...
 
 
@@ -117,6 +117,6 @@ def open_channel(autonomy: Any) -> Channel:
     )
 
 
-def remaining(deadline: float) -> float:
+def find_remaining_s(deadline: float) -> float:
     """Seconds of real time until a deadline of `time.monotonic`, at least zero."""
     return max(0.0, deadline - time.monotonic())

@@ -52,7 +52,7 @@ class Guard:
     _gave_up: str = field(default="", init=False)
 
     def start(self, mission: Mission) -> tuple[Event, ...]:
-        """Tell the autonomy its mission; one that is not ready never gets to drive."""
+        """Send the autonomy its mission; one that is not ready never gets to drive."""
         answer = self.channel.start(mission, self.rules.timeout_s)
         if answer.kind == "command":
             return ()

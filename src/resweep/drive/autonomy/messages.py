@@ -58,10 +58,10 @@ def _describe_scan(scan: Scan) -> dict[str, Any]:
         "start_s": scan.start_s,
         "end_s": scan.end_s,
         "count": len(scan.points),
-        "points": _bytes(scan.points, "<f4"),
-        "time": _bytes(scan.time, "<f8"),
-        "intensity": _bytes(scan.intensity, "<f4"),
-        "ring": _bytes(scan.ring, "<u2"),
+        "points": _to_bytes(scan.points, "<f4"),
+        "time": _to_bytes(scan.time, "<f8"),
+        "intensity": _to_bytes(scan.intensity, "<f4"),
+        "ring": _to_bytes(scan.ring, "<u2"),
         "T_vehicle_sensor": scan.T_vehicle_sensor.ravel().tolist(),
     }
 
@@ -70,7 +70,7 @@ def _describe_readings(readings: Readings) -> dict[str, Any]:
     return {"time": readings.time.tolist(), "value": readings.value.tolist()}
 
 
-def _bytes(values: Any, dtype: str) -> bytes:
+def _to_bytes(values: Any, dtype: str) -> bytes:
     return np.ascontiguousarray(values, dtype=dtype).tobytes()
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from resweep.drive.autonomy.channel import Answer, remaining
+from resweep.drive.autonomy.channel import Answer, find_remaining_s
 from resweep.drive.autonomy.messages import (
     HEADER,
     MAX_ANSWER_BYTES,
@@ -106,7 +106,7 @@ class SocketAutonomy:
         peer = self._peer
 
         def more() -> bytes:
-            peer.settimeout(max(remaining(deadline), 1e-3))
+            peer.settimeout(max(find_remaining_s(deadline), 1e-3))
             return peer.recv(65536)
 
         body, self._buffer = read_message(self._buffer, more, MAX_ANSWER_BYTES, self._keep)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from resweep import _core, portable
-from resweep.drive.body.solid import native_solid
+from resweep.drive.body.solid import make_native_solid
 from resweep.drive.vehicles import Vehicle
 from resweep.pose import Array, Trajectory
 from resweep.scenario import Actor
@@ -63,7 +63,7 @@ class BoxProbe:
     def __init__(self, vehicle: Vehicle, ground: Ground) -> None:
         self._labels = ground.labels
         self._rays = _make_rays(*vehicle.box)
-        self._solid = native_solid(ground)
+        self._solid = make_native_solid(ground)
 
     def strike(self, poses: Array) -> Strike | None:
         """What is within the box at the first of poses (n, 4, 4) at which anything is; None if nothing ever is."""
@@ -111,7 +111,7 @@ def _make_rays(low: Array, high: Array) -> tuple[Array, Array, Array]:
     return begin, along, length
 
 
-def actor_bounds(actor: Actor) -> Array:
+def find_actor_bounds(actor: Actor) -> Array:
     """Lowest and highest corner (2, 3) of an actor in its own frame, without a margin for noise."""
     if actor.size_m is None:
         return actor.bounds
@@ -127,8 +127,8 @@ def find_actor_contact(
     ``box`` (2, 3) is the vehicle's in its own frame, ``path`` holds ``T_world_vehicle``. The distance is that of the
     two rectangles seen from above; where one is over the other they do not touch.
     """
-    contact_s, distance_m = _core.find_meeting(
-        path.native, box, actor.trajectory.native, actor_bounds(actor), float(start_s), float(end_s)
+    contact_s, distance_m = _core.find_contact(
+        path.native, box, actor.trajectory.native, find_actor_bounds(actor), float(start_s), float(end_s)
     )
     return _name_contact(contact_s, actor), distance_m
 
@@ -156,7 +156,7 @@ class ContactMonitor:
         """What happened along ``path``, which holds ``T_world_vehicle``, with each of the actors that is there."""
         if actors is not self._actors:  # those that react are others in every period
             self._actors = actors
-            bounds = [actor_bounds(actor) for actor in actors]
+            bounds = [find_actor_bounds(actor) for actor in actors]
             self._sizes = np.array(bounds).reshape(-1, 2, 3), np.array([actor.radius_m for actor in actors], float)
         motions = [actor.trajectory.native for actor in actors]
         found = _core.watch_actors(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from resweep import _core, portable
-from resweep.drive.body.solid import native_solid
+from resweep.drive.body.solid import make_native_solid
 from resweep.drive.vehicles import Vehicle
 from resweep.pose import Array
 from resweep.scenario.ground import Ground
@@ -29,7 +29,7 @@ class Footing:
 
     def __init__(self, ground: Ground, vehicle: Vehicle) -> None:
         self.ground, self.vehicle = ground, vehicle
-        self._solid = native_solid(ground)
+        self._solid = make_native_solid(ground)
         self._wheels = np.ascontiguousarray(vehicle.wheels)
         self._search: dict[str, Any] = {
             "step": _STEP_M,

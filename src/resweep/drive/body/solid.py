@@ -11,8 +11,8 @@ import numpy as np
 from resweep import _core
 from resweep.drive.vehicles import Vehicle
 from resweep.errors import ResweepError
-from resweep.labels import LabelSet, broader_categories
-from resweep.scenario.ground import Ground, ground_of
+from resweep.labels import LabelSet, list_broader_categories
+from resweep.scenario.ground import Ground, find_ground
 from resweep.worlds import Instances, Layer, StreamedWorld, World
 
 _HARD = ("tree", "trunk")
@@ -25,14 +25,14 @@ def make_solid(world: World, vehicle: Vehicle) -> Ground:
         raise ResweepError("loop: a world that is read tile by tile cannot be driven in; load it with load_world")
     soft = find_soft_labels(world.labels)
     if vehicle.pushes_through_m == 0.0 or not soft:
-        return ground_of(world)
+        return find_ground(world)
     whole: Ground | None = None
     layers: list[Layer] = []
     for layer in world.layers:
         if isinstance(layer, Instances):
             kept: Layer | None = _cut_instances(layer, soft, vehicle)
         elif layer.solid and np.isin(layer.label, soft).any():
-            whole = ground_of(world) if whole is None else whole
+            whole = find_ground(world) if whole is None else whole
             kept = _cut_layer(layer, soft, vehicle, whole)
         else:
             kept = layer
@@ -43,7 +43,7 @@ def make_solid(world: World, vehicle: Vehicle) -> Ground:
     return Ground(World(layers, world.origin, labels=world.labels))
 
 
-def native_solid(ground: Ground) -> _core.Solid:
+def make_native_solid(ground: Ground) -> _core.Solid:
     """The surfaces as the native functions of a vehicle's body take them."""
     labels = ground.labels
     unlabelled = labels.unlabelled if labels.known else (0,)
@@ -54,7 +54,7 @@ def find_soft_labels(labels: LabelSet) -> tuple[int, ...]:
     """The ids of vegetation that yields: not trunks, nor whole trees."""
     found = []
     for label in labels.classes:
-        chain = broader_categories(labels.category(label))
+        chain = list_broader_categories(labels.category(label))
         if "vegetation" in chain and not any(name in chain for name in _HARD):
             found.append(label)
     return tuple(found)

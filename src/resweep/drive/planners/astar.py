@@ -32,7 +32,7 @@ def find_path(
     best = {first: 0.0}
     before: dict[int, int] = {}
     closed: set[int] = set()
-    heap = [(_octile(start[0] - goal[0], start[1] - goal[1]), first)]
+    heap = [(_measure_octile(start[0] - goal[0], start[1] - goal[1]), first)]
     while heap:
         _, here = heapq.heappop(heap)
         if here == last:
@@ -54,11 +54,11 @@ def find_path(
             reached = cost + length * 0.5 * (own + value)
             if reached < best.get(there, blocked):
                 best[there], before[there] = reached, here
-                heapq.heappush(heap, (reached + _octile(row + i - goal[0], column + j - goal[1]), there))
+                heapq.heappush(heap, (reached + _measure_octile(row + i - goal[0], column + j - goal[1]), there))
     return None
 
 
-def _octile(rows: int, columns: int) -> float:
+def _measure_octile(rows: int, columns: int) -> float:
     a, b = abs(rows), abs(columns)
     return max(a, b) + (math.sqrt(2.0) - 1.0) * min(a, b)
 
@@ -79,10 +79,10 @@ def inflate(blocked: Array, radius_cells: float) -> Array:
     for i in range(-reach, reach + 1):
         for j in range(-reach, reach + 1):
             if (i or j) and i * i + j * j <= radius_cells * radius_cells:
-                to, of = _shifted(rows, i), _shifted(columns, j)
+                to, of = _make_shift(rows, i), _make_shift(columns, j)
                 wide[to[0], of[0]] |= blocked[to[1], of[1]]
     return np.asarray(wide)
 
 
-def _shifted(size: int, by: int) -> tuple[slice, slice]:
+def _make_shift(size: int, by: int) -> tuple[slice, slice]:
     return slice(max(0, by), size + min(0, by)), slice(max(0, -by), size - max(0, by))

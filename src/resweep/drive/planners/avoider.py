@@ -10,7 +10,7 @@ from pydantic import Field
 
 from resweep.config import NotNegative, Positive, Spec
 from resweep.drive.lane import Lane
-from resweep.drive.planners.detect import DetectConfig, Obstacle, find_obstacles, find_standing
+from resweep.drive.planners.detect import DetectConfig, Obstacle, find_above_ground, find_obstacles
 from resweep.drive.planners.follow import pursue
 from resweep.drive.planners.localize import Localizer
 from resweep.drive.planners.track import TrackConfig, Tracker
@@ -129,7 +129,7 @@ class Avoider:
         beyond = 2.0 * settings.detect.ground_cell_m
         wide = (along > -settings.seen_behind_m - beyond) & (along < settings.seen_ahead_m + beyond)
         rows = np.flatnonzero(wide & (np.abs(d) < settings.seen_aside_m + beyond))
-        rows = rows[find_standing(points[rows], here, settings.detect)]
+        rows = rows[find_above_ground(points[rows], here, settings.detect)]
         s, d, along = s[rows], d[rows], along[rows]
         kept = (along > -settings.seen_behind_m) & (along < settings.seen_ahead_m) & (np.abs(d) < settings.seen_aside_m)
         return find_obstacles(s[kept], d[kept], settings.detect)

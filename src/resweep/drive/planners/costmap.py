@@ -22,10 +22,10 @@ class CostMapConfig(Spec):
     """Tallest vegetation that the vehicle passes (h_max), metres."""
 
 
-def point_costs(height_m: Array, height_max_m: float) -> Array:
+def compute_point_costs(height_m: Array, height_max_m: float) -> Array:
     """Costs from 0 to 100 of points (n,) by their height above the ground.
 
-    B, eq. 8 prints c = max(100 h / h_max, 100), which is 100 for all that is low; meant is the min: costs grow with the
+    B, eq. 8 prints c = max(100 h / h_max, 100), which is 100 for all low points. It means min: costs grow with the
     height up to 100, where nothing passes.
     """
     return np.clip(LETHAL * np.asarray(height_m) / height_max_m, 0.0, LETHAL)
@@ -54,5 +54,5 @@ class CostMap:
         """Take in points (n, 3): x, y in the world, z above the ground."""
         cells, rows = self.find_cells(points[:, :2])
         flat = cells[:, 0] * self.config.cells + cells[:, 1]
-        np.maximum.at(self.cost.reshape(-1), flat, point_costs(points[rows, 2], self.config.height_max_m))
+        np.maximum.at(self.cost.reshape(-1), flat, compute_point_costs(points[rows, 2], self.config.height_max_m))
         self.seen.reshape(-1)[:] += np.bincount(flat, minlength=self.seen.size)

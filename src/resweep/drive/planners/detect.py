@@ -43,8 +43,8 @@ class Obstacle:
         return 0.5 * (self.s[0] + self.s[1]), 0.5 * (self.d[0] + self.d[1])
 
 
-def find_standing(points: Array, here: tuple[float, float], config: DetectConfig) -> Array:
-    """Whether each point (n, 3) stands above the ground and below the roof of a vehicle at ``here``.
+def find_above_ground(points: Array, here: tuple[float, float], config: DetectConfig) -> Array:
+    """Whether each point (n, 3) lies above the ground and below the roof of a vehicle at ``here``.
 
     The ground of a cell is the lowest return in it and its eight neighbours, but not higher than a slope from the
     wheels leads: below a wall or a truck none may have been seen.

@@ -71,7 +71,7 @@ class ObstacleTrack:
         """Take in where it was found; ``sigma`` (4,) metres is how sure that is."""
         p = self.covariance
         gain = p[:, :, 0] / (p[:, 0, 0] + sigma**2)[:, None]
-        self.mean = self.mean + gain * (_edges(obstacle) - self.mean[:, 0])[:, None]
+        self.mean = self.mean + gain * (_list_edges(obstacle) - self.mean[:, 0])[:, None]
         self.covariance = p - gain[:, :, None] * p[:, 0, None, :]
         self.obstacle, self.hits, self.misses = obstacle, self.hits + 1, 0
 
@@ -94,7 +94,7 @@ class Tracker:
         settings = self.config
         for track in self.tracks:
             track.predict(time_s, settings.acceleration_sigma_mps2)
-        corners = np.array([near_corner(obstacle) for obstacle in obstacles]).reshape(-1, 2)
+        corners = np.array([find_near_corner(obstacle) for obstacle in obstacles]).reshape(-1, 2)
         taken: set[int] = set()
         sigma = np.repeat([settings.along_sigma_m, settings.across_sigma_m], 2)
         if self.tracks and obstacles:
@@ -110,7 +110,9 @@ class Tracker:
         self.tracks = [track for track in self.tracks if track.misses <= settings.misses_max]
         for at, obstacle in enumerate(obstacles):
             if at not in taken:
-                self.tracks.append(ObstacleTrack(obstacle, time_s, np.column_stack([_edges(obstacle), np.zeros(4)])))
+                self.tracks.append(
+                    ObstacleTrack(obstacle, time_s, np.column_stack([_list_edges(obstacle), np.zeros(4)]))
+                )
 
     def velocity(self, track: ObstacleTrack) -> tuple[float, float]:
         """Velocity of a track along and across the lane, m/s; zero until it is believed."""
@@ -123,11 +125,11 @@ class Tracker:
         return near, right if abs(low) < abs(high) else left
 
 
-def _edges(obstacle: Obstacle) -> Array:
+def _list_edges(obstacle: Obstacle) -> Array:
     return np.array([*obstacle.s, *obstacle.d])
 
 
-def near_corner(obstacle: Obstacle) -> tuple[float, float]:
+def find_near_corner(obstacle: Obstacle) -> tuple[float, float]:
     """The corner of an obstacle that the vehicle sees best: its near end, and the side towards the lane's middle."""
     low, high = obstacle.d
     return obstacle.s[0], low if abs(low) < abs(high) else high

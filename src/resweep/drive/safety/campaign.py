@@ -47,10 +47,10 @@ _STACKS: dict[str, Callable[[], Any]] = {REFERENCE: Avoider, "navigator": Naviga
 class Campaign:
     """How cases are driven: by which vehicle, LiDAR and autonomy, and what is kept.
 
-    ``autonomy`` is a word of `make_autonomy`. ``rays`` of a pulse are ``single``, as D has it, or ``nine``. With
-    ``sweeps`` the sweeps of every run are kept; else runs are replayed to get them. ``goal`` (x, y) and ``duration_s``
-    are those of `LoopConfig`, ``deadline_s`` and ``timeout_s`` those of `AnswerRules`; ``reactive`` are the actors of
-    the scenario that drive by the Intelligent Driver Model.
+    ``autonomy`` is a name that `make_autonomy` takes. ``rays`` of a pulse are ``single``, as D has it, or ``nine``.
+    With ``sweeps`` the sweeps of every run are kept; else runs are replayed to get them. ``goal`` (x, y) and
+    ``duration_s`` are those of `LoopConfig`, ``deadline_s`` and ``timeout_s`` those of `AnswerRules`; ``reactive`` are
+    the actors of the scenario that drive by the Intelligent Driver Model.
     """
 
     vehicle: str = "passenger-car"
@@ -103,7 +103,7 @@ def _open_world(word: str, seed: int) -> World:
 
 
 def make_autonomy(word: str) -> Any:
-    """The autonomy that a word names.
+    """The autonomy that ``word`` names.
 
     ``reference`` is `planners.Avoider`, ``navigator`` `planners.Navigator`, ``tcp:PORT`` or ``tcp:HOST:PORT`` another
     process that connects there, and ``MODULE:NAME`` a class or a callable that Python can import.
@@ -135,7 +135,7 @@ def make_autonomy(word: str) -> Any:
 
 
 def check_autonomy(word: str) -> None:
-    """Find out what is wrong with a word of `make_autonomy` before anything is driven; no port is opened."""
+    """Raise if `make_autonomy` would refuse ``word``, before anything is driven; no port is opened."""
     if word.startswith(TCP):
         _parse_address(word)
         require("msgpack", WHAT)
@@ -186,7 +186,7 @@ def run_campaign(
 
 
 def _check_folder(output: Path, campaign: Campaign, cases: Sequence[Case]) -> None:
-    """Note what a folder's runs are of; a folder of another campaign is an error."""
+    """Record the campaign of a folder; a folder of another campaign is an error."""
     wanted = json.loads(json.dumps({"campaign": asdict(campaign), "cases": [asdict(case) for case in cases]}))
     file = output / CAMPAIGN
     if file.is_file():

@@ -57,7 +57,7 @@ def list_cases(scenario: str, count: int, world: str = "", seed: int = 0) -> lis
     if count < 1:
         raise ResweepError(f"variants: expected one or more, got {count}")
     if scenario == "hidden-car" and not world:
-        return [make_hidden_car(at, speed, trigger, seed) for at, (speed, trigger) in enumerate(grid(count))]
+        return [make_hidden_car(at, speed, trigger, seed) for at, (speed, trigger) in enumerate(spread_cases(count))]
     base = find_scenario(scenario)
     if not world:
         raise ResweepError(f"world: scenario '{scenario}' needs one to drive in; give a path, or such as scene:street")
@@ -75,11 +75,11 @@ def find_scenario(name: str) -> Scenario:
 
 
 def open_place(word: str, seed: int) -> World:
-    """The world of a case: one of the hidden car's streets, or what `open_world` makes of the word."""
+    """The world of a case: one of the hidden car's streets, or the one that `open_world` opens."""
     return street(seed, StreetConfig(road_m=_ROAD_M, length_m=_LENGTH_M)) if word == PLACE else open_world(word, seed)
 
 
-def grid(count: int) -> list[tuple[float, float]]:
+def spread_cases(count: int) -> list[tuple[float, float]]:
     """Speeds and trigger times of ``count`` cases, spread evenly: 110 of them are 11 speeds times 10 times."""
     triggers = max(1, math.isqrt(count))
     speeds = math.ceil(count / triggers)

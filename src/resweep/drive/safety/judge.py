@@ -1,4 +1,4 @@
-"""What a run of a safety test is worth: its row in the summary, and whether any braking could have saved it."""
+"""Figures of a run of a safety test: its row in the summary, and whether any braking could have avoided a contact."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def describe_run(case: Case, run: Run) -> dict[str, Any]:
     """The row of a run. ``min_distance_m`` and ``min_ttc_s`` are those to the actor that the case watches.
 
     Where it watches none they are those to any actor, as ``min_distance_any_m`` and ``min_ttc_any_s`` always are.
-    ``detail`` says why the autonomy ended the run, where it did. ``stationary`` says that the vehicle was at rest when
-    an actor, which follows its script, drove into it.
+    ``detail`` is the reason why the autonomy ended the run, where it did. ``stationary`` marks that the vehicle was at
+    rest when an actor, which follows its script, drove into it.
     """
     hits = [event for event in run.events if event["kind"] == "collision"]
     figures: dict[str, Any] = run.figures()
@@ -83,10 +83,10 @@ def summarise(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "min_distance_m": gaps[0] if gaps else None,
         "min_distance_any_m": min(_sort(rows, "min_distance_any_m"), default=None),
         "min_distance_success_m": min(_sort(succeeded, "min_distance_m"), default=None),
-        "median_distance_m": _middle(gaps),
-        "median_ttc_s": _middle(_sort(rows, "min_ttc_s")),
-        "median_deceleration_mps2": _middle(_sort(succeeded, "max_deceleration_mps2")),
-        "median_jerk_mps3": _middle(_sort(succeeded, "max_jerk_mps3")),
+        "median_distance_m": _find_median(gaps),
+        "median_ttc_s": _find_median(_sort(rows, "min_ttc_s")),
+        "median_deceleration_mps2": _find_median(_sort(succeeded, "max_deceleration_mps2")),
+        "median_jerk_mps3": _find_median(_sort(succeeded, "max_jerk_mps3")),
         "rows": list(rows),
     }
 
@@ -95,5 +95,5 @@ def _sort(rows: Sequence[dict[str, Any]], key: str) -> list[float]:
     return sorted(row[key] for row in rows if row.get(key) is not None)
 
 
-def _middle(values: list[float]) -> float | None:
+def _find_median(values: list[float]) -> float | None:
     return values[len(values) // 2] if values else None

@@ -9,7 +9,7 @@ import numpy as np
 from resweep.pose import Array
 from resweep.simulate.philox import key, normal, philox, uniform
 
-_AHEAD = 64  # readings
+_READINGS_AHEAD = 64  # readings
 
 
 class DrawPurpose(IntEnum):
@@ -43,7 +43,7 @@ class Draws:
         begin, drawn = self._ahead.get((law, width, int(purpose)), (0, np.zeros((0, width))))
         if first < begin or last >= begin + len(drawn):
             begin = first
-            words = self._words(np.arange(first, max(last + 1, first + _AHEAD)), width, purpose)
+            words = self._words(np.arange(first, max(last + 1, first + _READINGS_AHEAD)), width, purpose)
             drawn = normal(words) if law == "normal" else uniform(words)
             self._ahead[law, width, int(purpose)] = (begin, drawn)
         return drawn[first - begin : last + 1 - begin]

@@ -129,20 +129,20 @@ def make_instruments(rig: specs.Rig, seed: int) -> dict[str, Instrument]:
     if (gps := rig.gps) is not None:
         noise = np.array([gps.sigma_m, gps.sigma_m, gps.sigma_up_m])
         errors = Errors(Draws(seed, "gps"), noise, 0.0, gps.drift_sigma_m, gps.drift_time_s)
-        instruments["gps"] = Instrument("gps", gps, errors, _antenna(gps.position_m), 3)
+        instruments["gps"] = Instrument("gps", gps, errors, _make_antenna(gps.position_m), 3)
     if (compass := rig.compass) is not None:
         noise = np.array([compass.sigma_rad])
         errors = Errors(Draws(seed, "compass"), noise, compass.bias_sigma_rad, compass.bias_walk_radpsqrts)
-        instruments["compass"] = Instrument("compass", compass, errors, _heading, 1)
+        instruments["compass"] = Instrument("compass", compass, errors, _read_heading, 1)
     if (imu := rig.imu) is not None:
         noise = np.repeat([imu.gyro_sigma_radps, imu.accel_sigma_mps2], 3)
         bias = np.repeat([imu.gyro_bias_radps, imu.accel_bias_mps2], 3)
         walk = np.repeat([imu.gyro_walk_radps, imu.accel_walk_mps2], 3)
-        instruments["imu"] = Instrument("imu", imu, Errors(Draws(seed, "imu"), noise, bias, walk), _inertia, 6)
+        instruments["imu"] = Instrument("imu", imu, Errors(Draws(seed, "imu"), noise, bias, walk), _read_inertia, 6)
     if (wheels := rig.odometry) is not None:
         noise = np.array([wheels.speed_sigma_mps, wheels.yaw_rate_sigma_radps])
         errors = _Wheels(Draws(seed, "wheels"), noise, scale=np.array([wheels.scale_sigma, 0.0]))
-        instruments["odometry"] = Instrument("odometry", wheels, errors, _wheels, 2)
+        instruments["odometry"] = Instrument("odometry", wheels, errors, _read_wheels, 2)
     return instruments
 
 
@@ -156,7 +156,7 @@ class _Wheels(Errors):
         return np.where((truth != 0).any(axis=1)[:, None], super().add(truth, index, period_s), 0.0)
 
 
-def _antenna(position_m: tuple[float, float, float]) -> _Truth:
+def _make_antenna(position_m: tuple[float, float, float]) -> _Truth:
     def place(motion: VehicleMotion, times: Array) -> Array:
         poses = motion.path.at(times)
         return np.asarray(np.einsum("nij,j->ni", poses[:, :3, :3], np.array(position_m)) + poses[:, :3, 3])
@@ -164,17 +164,17 @@ def _antenna(position_m: tuple[float, float, float]) -> _Truth:
     return place
 
 
-def _heading(motion: VehicleMotion, times: Array) -> Array:
+def _read_heading(motion: VehicleMotion, times: Array) -> Array:
     poses = motion.path.at(times)
     return portable.arctan2(poses[:, 1, 0], poses[:, 0, 0])[:, None]
 
 
-def _wheels(motion: VehicleMotion, times: Array) -> Array:
+def _read_wheels(motion: VehicleMotion, times: Array) -> Array:
     knots = motion.path.times
     return np.column_stack([np.interp(times, knots, motion.speed), np.interp(times, knots, motion.yaw_rate)])
 
 
-def _inertia(motion: VehicleMotion, times: Array) -> Array:
+def _read_inertia(motion: VehicleMotion, times: Array) -> Array:
     """Angular rate and specific force (n, 6) in the vehicle's frame, from differences of the knots around each time."""
     path = motion.path
     if len(path) < 3:

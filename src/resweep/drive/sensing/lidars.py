@@ -13,7 +13,7 @@ from resweep.errors import ResweepError
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Trajectory, inverse
 from resweep.scenario import Actor
-from resweep.scenario.actors import common_labels
+from resweep.scenario.actors import find_common_labels
 from resweep.scenes import box
 from resweep.scenes.cars import car
 from resweep.sensors import Rosette, Sensor, fire
@@ -85,18 +85,18 @@ class MountedLidar:
     def empty_log(self, name: str, meta: dict[str, object]) -> Log:
         """A log of no sweep with all that is known of this LiDAR's drive."""
         return Log(
-            _no_sweep,
+            _refuse_sweep,
             np.zeros(0),
             np.zeros((0, 4, 4)),
             name=name,
             sensor=self.sensor,
-            labels=common_labels(self.simulator.world, self.simulator.actors),
+            labels=find_common_labels(self.simulator.world, self.simulator.actors),
             empty_beams=EmptyBeams("fired", "simulated"),
             meta=meta,
         )
 
 
-def _no_sweep(at: int) -> Sweep:
+def _refuse_sweep(at: int) -> Sweep:
     raise IndexError(f"no sweep {at}")
 
 

@@ -50,7 +50,7 @@ class Readings:
         return self.value[-1] if len(self.time) else None
 
 
-def no_readings(width: int) -> Readings:
+def make_no_readings(width: int) -> Readings:
     """Readings of an instrument that has given none."""
     return Readings(np.zeros(0), np.zeros((0, width)))
 

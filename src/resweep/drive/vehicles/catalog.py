@@ -7,7 +7,7 @@ from importlib import resources
 from os import PathLike
 from pathlib import Path
 
-from resweep.config import read_spec, spec_from_yaml
+from resweep.config import parse_spec, read_spec
 from resweep.drive.vehicles.spec import Vehicle
 from resweep.errors import ResweepError, nearest_names
 
@@ -31,5 +31,5 @@ def load_vehicle(name_or_path: str | PathLike[str]) -> Vehicle:
                 f"{nearest_names(name_or_path, vehicle_names())}"
             )
         file = resources.files("resweep.drive.vehicles").joinpath(f"{name_or_path}.yaml")
-        return spec_from_yaml(file.read_text(encoding="utf-8"), Vehicle, file.name)
+        return parse_spec(file.read_text(encoding="utf-8"), Vehicle, file.name)
     return read_spec(path, Vehicle)

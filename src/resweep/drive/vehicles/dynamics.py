@@ -64,14 +64,14 @@ def _advance_skid(vehicle: Vehicle, state: State, command: tuple[float, float], 
         float(vehicle.yaw_acceleration_max_radps2 or 0.0),
         step_s,
     )
-    x, y, yaw = _arc(state, distance, angle)
+    x, y, yaw = _follow_arc(state, distance, angle)
     return State(x, y, yaw, speed, 0.0, rate, 0.0, (speed - state.speed) / step_s)
 
 
 def _advance_kinematic(vehicle: Vehicle, state: State, command: tuple[float, float], step_s: float) -> State:
     speed, distance = _accelerate(vehicle, state.speed, command[0], step_s)
     steering, mean = _steer(vehicle, state.steering, command[1], step_s)
-    x, y, yaw = _arc(state, distance, distance * math.tan(mean) / vehicle.wheelbase_m)
+    x, y, yaw = _follow_arc(state, distance, distance * math.tan(mean) / vehicle.wheelbase_m)
     rate = speed * math.tan(steering) / vehicle.wheelbase_m
     return State(x, y, yaw, speed, 0.0, rate, steering, (speed - state.speed) / step_s)
 
@@ -126,7 +126,7 @@ def _steer(vehicle: Vehicle, angle: float, wanted: float, step_s: float) -> tupl
     return end, integral / step_s
 
 
-def _arc(state: State, distance: float, angle: float) -> tuple[float, float, float]:
+def _follow_arc(state: State, distance: float, angle: float) -> tuple[float, float, float]:
     """Place and heading after an arc of a length, metres, that turns by an angle, radians."""
     half = 0.5 * angle
     chord = distance if half == 0.0 else distance * math.sin(half) / half

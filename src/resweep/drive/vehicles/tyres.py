@@ -35,14 +35,14 @@ def advance(vehicle: Vehicle, state: State, wanted: float, steering: float, step
     )
 
     def rates(values: Rates) -> Rates:
-        return _rates(vehicle, tyres, values, wanted, steering, grade)
+        return _find_rates(vehicle, tyres, values, wanted, steering, grade)
 
     k1 = rates(start)
-    k2 = rates(_moved(start, k1, step_s / 2))
-    k3 = rates(_moved(start, k2, step_s / 2))
-    k4 = rates(_moved(start, k3, step_s))
+    k2 = rates(_add_rates(start, k1, step_s / 2))
+    k3 = rates(_add_rates(start, k2, step_s / 2))
+    k4 = rates(_add_rates(start, k3, step_s))
     mean = tuple((a + 2 * b + 2 * c + d) / 6 for a, b, c, d in zip(k1, k2, k3, k4, strict=True))
-    x, y, yaw, speed, sideways, rate = _moved(start, mean, step_s)  # type: ignore[arg-type]
+    x, y, yaw, speed, sideways, rate = _add_rates(start, mean, step_s)  # type: ignore[arg-type]
     return replace(
         state,
         x=x - behind * math.cos(yaw),
@@ -54,12 +54,12 @@ def advance(vehicle: Vehicle, state: State, wanted: float, steering: float, step
     )
 
 
-def _moved(values: Rates, rates: Rates, step_s: float) -> Rates:
+def _add_rates(values: Rates, rates: Rates, step_s: float) -> Rates:
     a, b, c, d, e, f = (value + step_s * rate for value, rate in zip(values, rates, strict=True))
     return (a, b, c, d, e, f)
 
 
-def _rates(vehicle: Vehicle, tyres: Tyres, values: Rates, wanted: float, steering: float, grade: float) -> Rates:
+def _find_rates(vehicle: Vehicle, tyres: Tyres, values: Rates, wanted: float, steering: float, grade: float) -> Rates:
     """Time derivatives of place, heading, velocity in the body (of the centre of mass) and yaw rate."""
     _, _, yaw, forward, sideways, rate = values
     rear = tyres.cg_to_rear_m
@@ -71,13 +71,13 @@ def _rates(vehicle: Vehicle, tyres: Tyres, values: Rates, wanted: float, steerin
     # Each axle brakes and drives by its load, so that both reach their limit together.
     share = load_front / load
     force = tyres.mass_kg * wanted
-    along_front, grip_front = _along(force * share, tyres.friction * load_front)
-    along_rear, grip_rear = _along(force * (1 - share), tyres.friction * load_rear)
+    along_front, grip_front = _split_grip(force * share, tyres.friction * load_front)
+    along_rear, grip_rear = _split_grip(force * (1 - share), tyres.friction * load_rear)
     speed = max(forward, 0.1)
     slip_front = math.atan2(sideways + front * rate, speed) - steering
     slip_rear = math.atan2(sideways - rear * rate, speed)
-    side_front = lateral_force(slip_front, tyres.cornering_front_nprad, grip_front)
-    side_rear = lateral_force(slip_rear, tyres.cornering_rear_nprad, grip_rear)
+    side_front = compute_lateral_force(slip_front, tyres.cornering_front_nprad, grip_front)
+    side_rear = compute_lateral_force(slip_rear, tyres.cornering_rear_nprad, grip_rear)
     c, s = math.cos(steering), math.sin(steering)
     total_x = along_front * c - side_front * s + along_rear - load * grade
     total_y = side_front * c + along_front * s + side_rear
@@ -93,13 +93,13 @@ def _rates(vehicle: Vehicle, tyres: Tyres, values: Rates, wanted: float, steerin
     )
 
 
-def _along(force: float, grip: float) -> tuple[float, float]:
+def _split_grip(force: float, grip: float) -> tuple[float, float]:
     """The force along an axle, at most its grip, and the grip that is left across it, newtons."""
     held = min(max(force, -grip), grip)
     return held, math.sqrt(max(grip * grip - held * held, 0.0))
 
 
-def lateral_force(slip_rad: float, stiffness_nprad: float, grip_n: float) -> float:
+def compute_lateral_force(slip_rad: float, stiffness_nprad: float, grip_n: float) -> float:
     """Lateral force of an axle at a slip angle, newtons, against the slip; at most its grip."""
     if grip_n <= 0.0:
         return 0.0

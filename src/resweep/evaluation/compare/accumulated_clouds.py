@@ -27,8 +27,8 @@ class AccumulatedClouds:
     def add(self, sim: PairCloud, real: PairCloud, pose: Array) -> None:
         """Take in both clouds of a pair, in the frame of the real sweep's ``pose``."""
         T_origin_real = self.T_origin_world @ pose
-        self.sim.append(_moved(T_origin_real, sim), sim.label)
-        self.real.add_points(_moved(T_origin_real, real), real.label)
+        self.sim.append(_move_points(T_origin_real, sim), sim.label)
+        self.real.add_points(_move_points(T_origin_real, real), real.label)
 
     def sum_into(self, total: MetricSums) -> None:
         """Add the distances from all simulated points to the nearest real one, in all and by class."""
@@ -46,6 +46,6 @@ class AccumulatedClouds:
                 total.classes[item]["map_n"], total.classes[item]["map"] = len(column), column.sum()
 
 
-def _moved(T_origin_real: Array, cloud: PairCloud) -> Array:
+def _move_points(T_origin_real: Array, cloud: PairCloud) -> Array:
     """Points (n, 3) float64 that float32 holds too."""
     return transform(T_origin_real, cloud.points.astype(np.float64)).astype(np.float32).astype(np.float64)

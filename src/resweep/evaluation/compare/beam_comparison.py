@@ -20,7 +20,7 @@ _ROWS, _COLUMNS = 64, 1024  # of the image of a scan without rings
 
 @dataclass(frozen=True)
 class ComparedBeams:
-    """One sweep beam by beam: ``direction`` (b, 3), and what the first return on each says.
+    """One sweep beam by beam: ``direction`` (b, 3), and the first return on each.
 
     ``range`` (b,) metres is NaN where nothing returned, ``intensity`` and ``label`` (b,) are 0 there.
     """
@@ -52,7 +52,7 @@ class Match:
 NO_MATCH = Match(np.empty(0, np.int64), np.empty(0, np.int64), "nothing")
 
 
-def first_returns(sweep: Sweep) -> Array:
+def find_first_returns(sweep: Sweep) -> Array:
     """Index (b,) of the first reported return of each beam, -1 where there is none."""
     first = np.full(sweep.n_beams, -1, dtype=np.int64)
     latest_first = np.argsort(-sweep.return_index.astype(np.int16), kind="stable")
@@ -60,7 +60,7 @@ def first_returns(sweep: Sweep) -> Array:
     return first
 
 
-def comparable_beams(sim: Sweep, real: Sweep, T_real_sim: Array) -> tuple[ComparedBeams, ComparedBeams]:
+def make_comparable(sim: Sweep, real: Sweep, T_real_sim: Array) -> tuple[ComparedBeams, ComparedBeams]:
     """The beams of both sweeps in one frame.
 
     Where both sweeps were taken from the same place, and the motion during them is recorded in both or in
@@ -70,22 +70,22 @@ def comparable_beams(sim: Sweep, real: Sweep, T_real_sim: Array) -> tuple[Compar
     moved = np.linalg.norm(T_real_sim[:3, 3]) > _SAME_PLACE_M
     turned = np.abs(T_real_sim[:3, :3] - np.eye(3)).max() > _SAME_ATTITUDE_RAD
     if not moved and not turned and (sim.trajectory is None) == (real.trajectory is None):
-        return _beams(sim, sim.beam_direction, sim.range), _beams(real, real.beam_direction, real.range)
-    return _seen_from(sim, T_real_sim), _seen_from(real, np.eye(4))
+        return _list_beams(sim, sim.beam_direction, sim.range), _list_beams(real, real.beam_direction, real.range)
+    return _view_from(sim, T_real_sim), _view_from(real, np.eye(4))
 
 
-def _seen_from(sweep: Sweep, T_frame_sweep: Array) -> ComparedBeams:
+def _view_from(sweep: Sweep, T_frame_sweep: Array) -> ComparedBeams:
     points = transform(T_frame_sweep, sweep.deskewed().astype(np.float64))
     distance = np.linalg.norm(points, axis=1)
     direction = sweep.deskewed_beams()[1] @ T_frame_sweep[:3, :3].T
-    first = first_returns(sweep)
+    first = find_first_returns(sweep)
     hit = first >= 0
     direction[hit] = points[first[hit]] / np.maximum(distance[first[hit]], 1e-9)[:, None]
-    return _beams(sweep, direction, distance)
+    return _list_beams(sweep, direction, distance)
 
 
-def _beams(sweep: Sweep, direction: Array, distance: Array) -> ComparedBeams:
-    first = first_returns(sweep)
+def _list_beams(sweep: Sweep, direction: Array, distance: Array) -> ComparedBeams:
+    first = find_first_returns(sweep)
     hit = first >= 0
 
     def column(values: Array, empty: float, dtype: type) -> Array:
@@ -111,7 +111,7 @@ def match_beams(
     """Pair the beams of two sweeps: by index, else by ring and column, else by nearest direction.
 
     By index where both sweeps fired the same beams in the sensor's frame, from about the same place: ``T_real_sim``
-    says how far apart (default: not at all). By ring and column only where the directions agree: many formats have no
+    is the motion between them (default: none). By ring and column only where the directions agree: many formats have no
     rings. A direction is near within ``tolerance_rad`` (default: half the spacing of the real beams).
     """
     fired_sim, fired_real = beams[0].direction, beams[1].direction
@@ -120,18 +120,18 @@ def match_beams(
         return Match(every, every, "index")
     if len(fired_sim) == 0 or len(fired_real) == 0:
         return replace(NO_MATCH, how="nothing: a sweep has no beams")
-    tolerance = beam_spacing(fired_real) / 2 if tolerance_rad is None else tolerance_rad
-    keys_sim, keys_real = _keys(sim), _keys(real)
+    tolerance = estimate_beam_spacing(fired_real) / 2 if tolerance_rad is None else tolerance_rad
+    keys_sim, keys_real = _number_cells(sim), _number_cells(real)
     if keys_sim is not None and keys_real is not None:
         _, at_sim, at_real = np.intersect1d(keys_sim, keys_real, assume_unique=True, return_indices=True)
         enough = 2 * len(at_real) >= min(len(keys_sim), len(keys_real))
         if enough and _agree(fired_sim[at_sim], fired_real[at_real], 0.95, tolerance):
-            apart = _median_angle(fired_sim[at_sim], fired_real[at_real])
+            apart = _find_median_angle(fired_sim[at_sim], fired_real[at_real])
             return Match(at_sim, at_real, "ring and column", apart)
-    return _nearest(fired_sim, fired_real, tolerance)
+    return _match_nearest(fired_sim, fired_real, tolerance)
 
 
-def beam_spacing(direction: Array) -> float:
+def estimate_beam_spacing(direction: Array) -> float:
     """The angle in radians between neighbouring beams (b, 3): the side of a square of one beam's solid angle."""
     count = min(_NEIGHBOURS, len(direction) - 1)
     if count < 1:
@@ -155,7 +155,7 @@ def _is_same(first: Array, second: Array) -> bool:
     return len(first) == len(second) and _agree(first, second, 1.0, _SAME_DIRECTION_RAD)
 
 
-def _median_angle(first: Array, second: Array) -> float:
+def _find_median_angle(first: Array, second: Array) -> float:
     """Median angle in radians between directions (m, 3); small ones equal their chord."""
     return float(np.median(np.linalg.norm(first.astype(np.float64) - second, axis=1))) if len(first) else 0.0
 
@@ -168,20 +168,20 @@ def _agree(first: Array, second: Array, share: float, tolerance_rad: float) -> b
     return bool((chord <= tolerance_rad).mean() >= share)
 
 
-def _keys(sweep: Sweep) -> Array | None:
+def _number_cells(sweep: Sweep) -> Array | None:
     """One number (b,) a beam from its ring and column, or None where two beams have the same."""
     keys = sweep.beam_ring.astype(np.int64) << 32 | sweep.beam_column.astype(np.int64)
     return keys if len(np.unique(keys)) == len(keys) else None
 
 
-def _nearest(sim: Array, real: Array, tolerance_rad: float) -> Match:
+def _match_nearest(sim: Array, real: Array, tolerance_rad: float) -> Match:
     distance, found = Nearest(sim).find(real)
     at_real = np.flatnonzero(distance < tolerance_rad)
     order = at_real[np.lexsort((distance[at_real], found[at_real]))]
     # Of several real beams with the same nearest one, that at the least distance keeps it.
     at_sim, first = np.unique(found[order], return_index=True)
     at_real = order[first]
-    return Match(at_sim, at_real, "nearest direction", _median_angle(sim[at_sim], real[at_real]))
+    return Match(at_sim, at_real, "nearest direction", _find_median_angle(sim[at_sim], real[at_real]))
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class BeamImages:
     """Range images of the matched beams, (rows, columns) metres, the highest beams in row 0.
 
     A beam without return and a pixel without beam are 0. ``cells`` (rows, columns) is the row of the match that a
-    pixel holds, -1 for none. ``layout`` says what rows and columns are.
+    pixel holds, -1 for none. ``layout`` describes rows and columns.
     """
 
     sim: Array
@@ -203,7 +203,7 @@ class BeamImages:
         return np.asarray(self.cells >= 0)
 
 
-def range_images(
+def make_range_images(
     sim: Sweep, real: Sweep, beams: tuple[ComparedBeams, ComparedBeams], match: Match, range_max_m: float
 ) -> BeamImages:
     """Both sweeps on the rings and columns of the real one, else of the simulated one, else by direction.
@@ -211,13 +211,13 @@ def range_images(
     Ranges beyond ``range_max_m`` are drawn at it. Without rings, 64 × 1024 cells of equal angles hold each
     the beam of its nearest real return, the same beam in both images.
     """
-    cells = _ring_cells(real, match.real)
+    cells = _find_ring_cells(real, match.real)
     layout = "rings × columns of the real sweep"
     if cells is None:
-        cells = _ring_cells(sim, match.sim)
+        cells = _find_ring_cells(sim, match.sim)
         layout = "rings × columns of the simulated sweep"
     if cells is None:
-        cells = _angle_cells(beams[1].direction[match.real], beams[1].range[match.real])
+        cells = _find_angle_cells(beams[1].direction[match.real], beams[1].range[match.real])
         layout = f"{_ROWS} × {_COLUMNS} cells of elevation × azimuth"
     pixels = cells >= 0
 
@@ -230,7 +230,7 @@ def range_images(
     return BeamImages(image(beams[0], match.sim), image(beams[1], match.real), cells, layout)
 
 
-def _ring_cells(sweep: Sweep, matched: Array) -> Array | None:
+def _find_ring_cells(sweep: Sweep, matched: Array) -> Array | None:
     """Which pair each pixel of the rings holds, -1 for none; None where the beams of a ring differ in elevation.
 
     There are as many columns as the ring with most beams has beams. A pixel takes the nearest beam of its ring, so
@@ -251,10 +251,10 @@ def _ring_cells(sweep: Sweep, matched: Array) -> Array | None:
     order = np.lexsort((column, row))
     members = np.split(order, np.cumsum(counts)[:-1])
     top_first = np.argsort(-height, kind="stable")
-    return np.stack([_ring_line(column[members[ring]], pair[members[ring]], centres, pitch) for ring in top_first])
+    return np.stack([_fill_ring(column[members[ring]], pair[members[ring]], centres, pitch) for ring in top_first])
 
 
-def _ring_line(column: Array, pair: Array, centres: Array, pitch: float) -> Array:
+def _fill_ring(column: Array, pair: Array, centres: Array, pitch: float) -> Array:
     """The pair nearest to each of ``centres`` on one ring, whose beams are sorted by column; -1 where none is near."""
     right = np.clip(np.searchsorted(column, centres), 1, max(len(column) - 1, 1))
     left = right - 1
@@ -264,7 +264,7 @@ def _ring_line(column: Array, pair: Array, centres: Array, pitch: float) -> Arra
     return np.where(np.abs(column[nearest] - centres) <= 0.75 * max(step, pitch), pair[nearest], -1)
 
 
-def _angle_cells(direction: Array, distance: Array) -> Array:
+def _find_angle_cells(direction: Array, distance: Array) -> Array:
     """Which pair each cell of a panorama holds, -1 for none: that of the nearest return."""
     cells = np.full((_ROWS, _COLUMNS), -1)
     if len(direction) == 0:
@@ -280,7 +280,7 @@ def _angle_cells(direction: Array, distance: Array) -> Array:
     return cells
 
 
-def relative_pose(sim: Sweep, real: Sweep) -> Array:
+def find_relative_pose(sim: Sweep, real: Sweep) -> Array:
     """``T_real_sim`` (4, 4): from the frame of the simulated sweep's pose to that of the real one's."""
     if np.array_equal(sim.pose, real.pose):
         return np.eye(4)  # exactly: equal sweeps must be at no distance at all

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.evaluation.compare.beam_comparison import ComparedBeams, Match, first_returns
+from resweep.evaluation.compare.beam_comparison import ComparedBeams, Match, find_first_returns
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
@@ -25,11 +25,11 @@ _RANGE_COLUMNS = ("returned", "both", "right", "error", "surplus")
 _CELL_COLUMNS = 2  # beams that truly returned, and those of them that are right
 
 
-def _no_ranges() -> Array:
+def _make_ranges() -> Array:
     return np.zeros((_BINS, len(_RANGE_COLUMNS)))
 
 
-def _no_confidence() -> Array:
+def _make_confidence() -> Array:
     return np.zeros((CONFIDENCE_BINS, 3))
 
 
@@ -43,9 +43,9 @@ class Breakdown:
     Columns of ``confidence``: simulated returns, sum of their confidence, how many are right.
     """
 
-    ranges: Array = field(default_factory=_no_ranges)
+    ranges: Array = field(default_factory=_make_ranges)
     cells: dict[tuple[int, int], Array] = field(default_factory=dict)
-    confidence: Array = field(default_factory=_no_confidence)
+    confidence: Array = field(default_factory=_make_confidence)
 
     def add(self, other: Breakdown) -> None:
         """Add the sums of another sweep."""
@@ -124,11 +124,11 @@ def break_down(
     by_sim = np.searchsorted(RANGE_EDGES_M, of_sim[surplus], side="right") - 1
     made.ranges[:, 4] = np.bincount(by_sim, minlength=_BINS)
     if placed and hit_real.any():
-        points = real.world_points()[first_returns(real)[match.real[hit_real]]]
+        points = real.world_points()[find_first_returns(real)[match.real[hit_real]]]
         made.cells = _count_cells(points[:, :2], right[hit_real])
     stated = sim.extra.get("confidence")
     if stated is not None and hit_sim.any():
-        chosen = np.asarray(stated, np.float64)[first_returns(sim)[match.sim[hit_sim]]]
+        chosen = np.asarray(stated, np.float64)[find_first_returns(sim)[match.sim[hit_sim]]]
         made.confidence = _count_confidence(chosen, right[hit_sim])
     return made
 

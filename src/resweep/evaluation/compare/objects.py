@@ -51,7 +51,7 @@ def compare_objects(sim: Log, real: Log, grow_m: float = 0.1) -> dict[str, Any]:
     for entry in rows.values():
         offsets = entry.pop("offsets", [])
         objects.append({**entry, "range_error_m": float(np.median(np.abs(offsets))) if offsets else None})
-    return {"objects": objects, "classes": _classes(objects)}
+    return {"objects": objects, "classes": _sum_classes(objects)}
 
 
 def write_object_figures(sim: str | Path, real: Log, path: Path) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def write_object_figures(sim: str | Path, real: Log, path: Path) -> dict[str, An
     return figures
 
 
-def _classes(objects: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def _sum_classes(objects: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for name in sorted({item["class"] for item in objects}):
         own = [item for item in objects if item["class"] == name]

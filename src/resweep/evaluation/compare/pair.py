@@ -12,16 +12,16 @@ from resweep.evaluation.compare.beam_comparison import (
     BeamImages,
     ComparedBeams,
     Match,
-    comparable_beams,
+    find_relative_pose,
+    make_comparable,
+    make_range_images,
     match_beams,
-    range_images,
-    relative_pose,
 )
 from resweep.evaluation.compare.breakdown import Breakdown, break_down
 from resweep.evaluation.compare.pano import sum_pano
 from resweep.evaluation.compare.recorded import RecordedCloud, SweepBatch
 from resweep.evaluation.metrics.metrics import ssim
-from resweep.evaluation.metrics.nearest import nearest_distances
+from resweep.evaluation.metrics.nearest import find_nearest_distances
 from resweep.evaluation.metrics.sums import FSCORES, MetricSums
 from resweep.labels import LabelSet
 from resweep.pose import Array, transform
@@ -69,18 +69,18 @@ def compare_pair(
 
     ``labels`` is the vocabulary of both. Unless ``beams_known``, clouds are compared but no beams.
     """
-    T_real_sim = np.eye(4) if same_frame else relative_pose(sim, real)
-    sim_cloud, real_cloud = _cloud(sim, T_real_sim), _cloud(real, np.eye(4))
+    T_real_sim = np.eye(4) if same_frame else find_relative_pose(sim, real)
+    sim_cloud, real_cloud = _make_cloud(sim, T_real_sim), _make_cloud(real, np.eye(4))
     sums = MetricSums()
     distance = _sum_clouds(sums, sim_cloud, real_cloud, threads)
     sum_classes(sums, sim_cloud, real_cloud, "c2c_sweep", threads)
-    beams = comparable_beams(sim, real, T_real_sim)
+    beams = make_comparable(sim, real, T_real_sim)
     match = match_beams(sim, real, beams, tolerance_rad, T_real_sim) if beams_known else NO_MATCH
     breakdown = Breakdown()
     if beams_known:
         sum_beams(sums, beams, match, labels)
         breakdown = break_down(sim, real, beams, match, placed=not same_frame)
-    images = range_images(sim, real, beams, match, range_max_m)
+    images = make_range_images(sim, real, beams, match, range_max_m)
     count = int(images.pixels.sum())
     if count:
         sums.totals["image_n"] = count
@@ -90,7 +90,7 @@ def compare_pair(
     return Pair(sums, sim_cloud, real_cloud, distance, beams, match, images, breakdown)
 
 
-def _cloud(sweep: Sweep, T_frame_sweep: Array) -> PairCloud:
+def _make_cloud(sweep: Sweep, T_frame_sweep: Array) -> PairCloud:
     points = sweep.deskewed()
     if not np.array_equal(T_frame_sweep, np.eye(4)):
         points = transform(T_frame_sweep, points.astype(np.float64)).astype(np.float32)
@@ -100,8 +100,8 @@ def _cloud(sweep: Sweep, T_frame_sweep: Array) -> PairCloud:
 
 def _sum_clouds(sums: MetricSums, sim: PairCloud, real: PairCloud, threads: int) -> Array:
     """Add the distances both ways; returns those from simulated to real points."""
-    forward = nearest_distances(sim.points, real.points, threads)
-    backward = nearest_distances(real.points, sim.points, threads)
+    forward = find_nearest_distances(sim.points, real.points, threads)
+    backward = find_nearest_distances(real.points, sim.points, threads)
     totals = sums.totals
     totals["sim"], totals["real"] = len(forward), len(backward)
     for name, threshold in FSCORES.items():
@@ -127,7 +127,7 @@ def sum_classes(sums: MetricSums, sim: PairCloud, real: PairCloud, key: str, thr
             totals["sim"], totals["real"] = len(own), len(other)
         if len(own) and len(other):
             totals[f"{key}_n"] = len(own)
-            totals[key] = float(nearest_distances(own, other, threads).sum())
+            totals[key] = float(find_nearest_distances(own, other, threads).sum())
 
 
 def sum_recorded(sums: Sequence[MetricSums], batch: SweepBatch, recorded: RecordedCloud) -> None:
@@ -146,7 +146,7 @@ def sum_recorded(sums: Sequence[MetricSums], batch: SweepBatch, recorded: Record
 
 
 def sum_beams(sums: MetricSums, beams: tuple[ComparedBeams, ComparedBeams], match: Match, labels: LabelSet) -> None:
-    """Add what matched beams say: range errors, returns, intensities and labels, in all and by class."""
+    """Add the sums of matched beams: range errors, returns, intensities and labels, in all and by class."""
     sim, real = beams
     totals = sums.totals
     sim_hit, real_hit = sim.returned[match.sim], real.returned[match.real]

@@ -21,7 +21,7 @@ def pair_sweeps(sim: Log, real: Log, max_gap_s: float | None = None) -> list[tup
         return [(at, at) for at in range(len(sim))]
     swap = len(sim) > len(real)
     few, many = (real.times, sim.times) if swap else (sim.times, real.times)
-    gap_s = _half_period(sim.times, real.times) if max_gap_s is None else max_gap_s
+    gap_s = _find_half_period(sim.times, real.times) if max_gap_s is None else max_gap_s
     nearest, apart = _find_nearest(few, many)
     taken: dict[int, int] = {}
     for at in np.argsort(apart, kind="stable").tolist():
@@ -46,6 +46,6 @@ def _find_nearest(few: Array, many: Array) -> tuple[Array, Array]:
     return nearest, apart
 
 
-def _half_period(*times: Array) -> float:
+def _find_half_period(*times: Array) -> float:
     periods = [float(np.median(np.diff(np.sort(each)))) for each in times if len(each) > 1]
     return min(periods) / 2

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from resweep.evaluation.compare.beam_comparison import relative_pose
+from resweep.evaluation.compare.beam_comparison import find_relative_pose
 from resweep.evaluation.compare.breakdown import Breakdown
 from resweep.evaluation.compare.pair import Pair, PairCloud, compare_pair
 from resweep.evaluation.compare.recorded_beams import pair_recorded
@@ -107,7 +107,7 @@ def compare_at(comparison: Comparison, numbers: tuple[int, int]) -> PairResult:
         between_rad=pair.match.apart_rad,
         returned=(int(hits[0].sum()), int(hits[1].sum())),
         all_returned=(bool(hits[0].all()), bool(hits[1].all())),
-        apart_m=0.0 if comparison.same_frame else float(np.linalg.norm(relative_pose(sim, real)[:3, 3])),
+        apart_m=0.0 if comparison.same_frame else float(np.linalg.norm(find_relative_pose(sim, real)[:3, 3])),
         left_out=fired - real.n_beams,
     )
     return PairResult(

@@ -2,7 +2,7 @@
 
 LiDAR-NeRF (Tao 2023) and LiDAR4D (Zheng 2024) score a sweep as one image of depth and one of intensity, in which every
 pixel counts and a beam without return is 0. The definitions are those of LiDAR4D's public code (ispc-lab/LiDAR4D,
-utils/metrics.py): figures of a log are means of those of its sweeps. docs/scores.md says what is ours.
+utils/metrics.py): figures of a log are means of those of its sweeps. docs/scores.md lists our differences.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from scipy.ndimage import uniform_filter
 
 from resweep.evaluation.compare.beam_comparison import BeamImages, ComparedBeams, Match
 from resweep.evaluation.metrics.metrics import FSCORE_SQ_M2, psnr
-from resweep.evaluation.metrics.nearest import nearest_distances
+from resweep.evaluation.metrics.nearest import find_nearest_distances
 from resweep.evaluation.metrics.sums import MetricSums
 from resweep.pose import Array
 
@@ -52,12 +52,14 @@ def _add(sums: MetricSums, name: str, unit: str, values: list[Array], pixels: Ar
     sums.add_mean(f"{name}_medae{unit}", float(np.median(np.abs(sim - real))))
     short = name.removesuffix("_depth")
     sums.add_mean(f"{short}_psnr_db", psnr(square, value_max))
-    likeness = pano_ssim(_image(sim, pixels), _image(real, pixels), float(real.max() - real.min()), pixels)
+    likeness = compute_pano_ssim(
+        _fill_image(sim, pixels), _fill_image(real, pixels), float(real.max() - real.min()), pixels
+    )
     if likeness is not None:
         sums.add_mean(f"{short}_ssim", likeness)
 
 
-def _image(values: Array, pixels: Array) -> Array:
+def _fill_image(values: Array, pixels: Array) -> Array:
     image = np.full(pixels.shape, _SMALLEST)
     image[pixels] = values
     return image
@@ -65,14 +67,14 @@ def _image(values: Array, pixels: Array) -> Array:
 
 def _add_clouds(sums: MetricSums, sim: Array, real: Array, threads: int) -> None:
     """Add Chamfer distance and F-score of squared distances between the points of both images."""
-    both = [nearest_distances(*pair, threads) ** 2 for pair in ((sim, real), (real, sim))]
+    both = [find_nearest_distances(*pair, threads) ** 2 for pair in ((sim, real), (real, sim))]
     sums.add_mean("pano_chamfer_sq_sum_m2", float(both[0].mean() + both[1].mean()))
     precision, recall = (float((squares < FSCORE_SQ_M2).mean()) for squares in both)
     total = precision + recall
     sums.add_mean(f"pano_fscore_sq_{FSCORE_SQ_M2:.2f}", 2 * precision * recall / total if total else 0.0)
 
 
-def pano_ssim(first: Array, second: Array, data_range: float, pixels: Array | None = None) -> float | None:
+def compute_pano_ssim(first: Array, second: Array, data_range: float, pixels: Array | None = None) -> float | None:
     """Mean structural similarity of two images (rows, columns), as scikit-image computes it by default.
 
     A flat window of 7 × 7 and sample covariances; pixels less than 3 from the border do not count, nor do those

@@ -1,4 +1,4 @@
-"""How right the ranges of recorded beams are, by where the sweep is placed and by what stands for its return."""
+"""Range errors of recorded beams, by the placement of the sweep and by the kind of return."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.evaluation.compare.beam_comparison import Match, comparable_beams
+from resweep.evaluation.compare.beam_comparison import Match, make_comparable
 from resweep.evaluation.compare.pair import sum_beams
 from resweep.evaluation.compare.recorded_beams import pair_recorded
 from resweep.evaluation.metrics.sums import MetricSums
@@ -24,7 +24,7 @@ FIGURES = ("range_median_m", "within_0.10m", "recovered_0.10m", "return_f1")
 class Placements:
     """Figures of recorded sweeps fired again in one world, three placements by two kinds of return.
 
-    ``left_out`` says which recorded returns have no counterpart in the world.
+    ``left_out`` selects the recorded returns that have no counterpart in the world.
     """
 
     def __init__(self, retracer: Retracer, left_out: MapFilter, labels: LabelSet) -> None:
@@ -46,7 +46,7 @@ class Placements:
     def _add(self, where: str, how: str, sim: Sweep, real: Sweep) -> None:
         sim, real = pair_recorded(sim, real, self.left_out)
         every, sums = np.arange(real.n_beams), MetricSums()
-        sum_beams(sums, comparable_beams(sim, real, np.eye(4)), Match(every, every, "index"), self.labels)
+        sum_beams(sums, make_comparable(sim, real, np.eye(4)), Match(every, every, "index"), self.labels)
         self.sums[where, how].add(sums)
 
     def table(self) -> list[dict[str, Any]]:

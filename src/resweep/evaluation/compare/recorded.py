@@ -97,8 +97,8 @@ class RecordedCloud:
 
     def add_points(self, points: Array, label: Array) -> None:
         """Take in points (n, 3) in the world and their labels (n,); those that are not finite are left out."""
-        rows = _rows(points - self.origin, label)
-        for key, chosen in _by_tile(rows["point"]):
+        rows = _make_rows(points - self.origin, label)
+        for key, chosen in _split_by_tile(rows["point"]):
             self._tiles.setdefault(key, _Tile()).add(rows[chosen])
         self._held += len(rows)
         if self._held > self.max_points:
@@ -155,15 +155,15 @@ class RecordedCloud:
             for index in self._pieces(key):
                 best[rows] = np.minimum(best[rows], index.nearest(label).distances(points[rows]))
 
-        own = dict(_by_tile(points))
+        own = dict(_split_by_tile(points))
         for key in sorted(waiting & own.keys()):
             look(key, own[key])
         middle, low, high = np.median(points, axis=0)[None], points.min(axis=0), points.max(axis=0)
-        order = sorted((float(_gap(middle, self._tiles[key])[0]), key) for key in waiting)
+        order = sorted((float(_find_gap(middle, self._tiles[key])[0]), key) for key in waiting)
         for _, key in order:
-            if _box_gap(low, high, self._tiles[key]) >= best.max():
+            if _find_box_gap(low, high, self._tiles[key]) >= best.max():
                 continue  # further than what every point has: tiles far along a drive cost next to nothing
-            rows = np.flatnonzero(_gap(points, self._tiles[key]) < best)
+            rows = np.flatnonzero(_find_gap(points, self._tiles[key]) < best)
             if key in own:
                 rows = np.setdiff1d(rows, own[key], assume_unique=True)
             if len(rows):
@@ -215,7 +215,7 @@ class KeptClouds:
 
     def append(self, points: Array, label: Array) -> None:
         """Keep points (n, 3) in the world and their labels (n,); those that are not finite are left out."""
-        rows = _rows(points, label)
+        rows = _make_rows(points, label)
         self._sizes.append(len(rows))
         if self._held + len(rows) <= self.max_points:
             self._held += len(rows)
@@ -249,14 +249,14 @@ class KeptClouds:
         return np.ascontiguousarray(rows["point"]), rows["label"].copy()
 
 
-def _rows(points: Array, label: Array) -> Array:
+def _make_rows(points: Array, label: Array) -> Array:
     finite = np.isfinite(points).all(axis=1)
     rows = np.empty(int(finite.sum()), _ROW)
     rows["point"], rows["label"] = points[finite], label[finite]
     return rows
 
 
-def _by_tile(points: Array) -> list[tuple[tuple[int, int], Array]]:
+def _split_by_tile(points: Array) -> list[tuple[tuple[int, int], Array]]:
     """The tiles that points (n, 3) lie in, and the rows of the points in each."""
     place = np.floor(points[:, :2] / TILE_M).astype(np.int64)
     keys, which = np.unique(place, axis=0, return_inverse=True)
@@ -265,11 +265,11 @@ def _by_tile(points: Array) -> list[tuple[tuple[int, int], Array]]:
     return [((int(x), int(y)), part) for (x, y), part in zip(keys.tolist(), rows, strict=True)] if len(points) else []
 
 
-def _gap(points: Array, tile: _Tile) -> Array:
+def _find_gap(points: Array, tile: _Tile) -> Array:
     """Distance (n,) metres from points (n, 3) to the box around a tile's returns, 0 inside."""
     return np.asarray(np.linalg.norm(np.maximum(np.maximum(tile.low - points, points - tile.high), 0.0), axis=1))
 
 
-def _box_gap(low: Array, high: Array, tile: _Tile) -> float:
-    """Distance in metres from the box between two corners (3,) to that around a tile's returns, 0 if they meet."""
+def _find_box_gap(low: Array, high: Array, tile: _Tile) -> float:
+    """Distance in metres from the box between two corners (3,) to that around a tile's returns, 0 if they touch."""
     return float(np.linalg.norm(np.maximum(np.maximum(tile.low - high, low - tile.high), 0.0)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from resweep.evaluation.compare.beam_comparison import is_same_grid, relative_pose
+from resweep.evaluation.compare.beam_comparison import find_relative_pose, is_same_grid
 from resweep.map_filter import MapFilter
 from resweep.sweep import Sweep
 
@@ -14,11 +14,11 @@ def pair_recorded(sim: Sweep, real: Sweep, left_out: MapFilter) -> tuple[Sweep, 
 
     ``real`` is prepared (`prepare_drive`). A simulated sweep has the compensation of the recording in its points, so
     the motion that was corrected in ``real`` is its motion too. Beams that returned from what no map holds
-    (``left_out``) do not count on either side. Where a file kept only returns, beams of ``sim`` cannot be told apart:
+    (``left_out``) do not count on either side. Where a file kept only returns, beams of ``sim`` cannot be matched:
     then they are left out of ``real`` alone.
     """
     kept = left_out.keeps_beams(real)
-    if not is_same_grid(sim, real, relative_pose(sim, real)):
+    if not is_same_grid(sim, real, find_relative_pose(sim, real)):
         return sim, real if kept.all() else real.select_beams(kept)
     if sim.trajectory is None and real.trajectory is not None:
         there = real.moved_to(sim.pose, sim.timestamp)

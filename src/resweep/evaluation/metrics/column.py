@@ -18,7 +18,7 @@ from resweep.pose import Array
 
 MAX_NUMBERS = 4_000_000  # held in memory
 CHUNK = 1 << 20  # read at a time
-_DIGIT = 16  # bits
+_RADIX_BITS = 16
 
 
 class Column:
@@ -82,7 +82,7 @@ class Column:
         return self._sum_part(of, begin, half) + self._sum_part(of, begin + half, count - half)
 
     def count(self, of: Callable[[Array], Array]) -> int:
-        """How many numbers meet the condition ``of(numbers)``; it gets them as float64."""
+        """How many numbers satisfy ``of(numbers)``, which gets them as float64."""
         return sum(int(np.count_nonzero(of(chunk.astype(np.float64)))) for chunk in self.chunks())
 
     def median_size(self) -> float:
@@ -99,18 +99,18 @@ class Column:
 
     def _find_rank(self, rank: int) -> float:
         """The absolute value with ``rank`` smaller ones before it, in order of size."""
-        upper = np.zeros(1 << _DIGIT, np.int64)
+        upper = np.zeros(1 << _RADIX_BITS, np.int64)
         for chunk in self.chunks():
-            upper += np.bincount(_bits(chunk) >> _DIGIT, minlength=len(upper))
+            upper += np.bincount(_read_bits(chunk) >> _RADIX_BITS, minlength=len(upper))
         first = int(np.searchsorted(np.cumsum(upper), rank, side="right"))
         rank -= int(upper[:first].sum())
-        lower = np.zeros(1 << _DIGIT, np.int64)
+        lower = np.zeros(1 << _RADIX_BITS, np.int64)
         for chunk in self.chunks():
-            bits = _bits(chunk)
-            lower += np.bincount(bits[bits >> _DIGIT == first] & ((1 << _DIGIT) - 1), minlength=len(lower))
+            bits = _read_bits(chunk)
+            lower += np.bincount(bits[bits >> _RADIX_BITS == first] & ((1 << _RADIX_BITS) - 1), minlength=len(lower))
         second = int(np.searchsorted(np.cumsum(lower), rank, side="right"))
-        return float(np.array([first << _DIGIT | second], np.uint32).view(np.float32)[0])
+        return float(np.array([first << _RADIX_BITS | second], np.uint32).view(np.float32)[0])
 
 
-def _bits(numbers: Array) -> Array:
+def _read_bits(numbers: Array) -> Array:
     return np.abs(numbers).view(np.uint32)

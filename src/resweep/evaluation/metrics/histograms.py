@@ -73,14 +73,14 @@ def shots_of(source: Sweep | Log | Iterable[Sweep], angle_deg: float = ANGLE_DEG
     if not (angle_deg > 0 and range_m > 0):
         raise ResweepError(f"histogram: bins of {angle_deg} deg and {range_m} m; give sizes above 0")
     sweeps = [source] if isinstance(source, Sweep) else source
-    parts = [_columns(sweep, angle_deg, range_m) for sweep in sweeps]
+    parts = [_read_columns(sweep, angle_deg, range_m) for sweep in sweeps]
     if not parts:
         raise ResweepError("histogram: no sweep given; give at least one")
     laser, angle, bins = (np.concatenate([part[i] for part in parts]) for i in range(3))
     return Shots(laser, angle, bins, angle_deg, range_m)
 
 
-def _columns(sweep: Sweep, angle_deg: float, range_m: float) -> tuple[Array, Array, Array]:
+def _read_columns(sweep: Sweep, angle_deg: float, range_m: float) -> tuple[Array, Array, Array]:
     direction = sweep.beam_direction.astype(np.float64)
     angle = np.rint(np.degrees(np.arctan2(direction[:, 1], direction[:, 0])) / angle_deg).astype(np.int64)
     bins = np.full(sweep.n_beams, NO_RETURN, np.int64)
@@ -107,7 +107,7 @@ def bhattacharyya(first: Array, second: Array) -> float:
 def histogram_distance(simulated: Shots, real: Shots) -> float:
     """The mean over lasers of the Bhattacharyya distance of their whole 2D histograms (A, Table I)."""
     _check_bins(simulated, real)
-    return float(np.mean([_laser_distance(simulated, real, int(laser)) for laser in np.unique(real.laser)]))
+    return float(np.mean([_compare_laser(simulated, real, int(laser)) for laser in np.unique(real.laser)]))
 
 
 def direction_distances(simulated: Shots, real: Shots) -> Array:
@@ -118,7 +118,7 @@ def direction_distances(simulated: Shots, real: Shots) -> Array:
     _check_bins(simulated, real)
     coefficient = []
     for laser in np.unique(real.laser):
-        bins, share_real, share_sim = _shared(simulated, real, int(laser), by_direction=True)
+        bins, share_real, share_sim = _count_shared(simulated, real, int(laser), by_direction=True)
         directions = np.unique(real.angle[real.laser == laser])
         sums = np.zeros(len(directions))
         np.add.at(sums, np.searchsorted(directions, bins >> 32), np.sqrt(share_real * share_sim))
@@ -143,12 +143,12 @@ def noise_floor(real: Shots, seed: int = 0) -> float:
     return histogram_distance(real[rows[place < half]], real[rows[(place >= half) & (place < 2 * half)]])
 
 
-def _laser_distance(simulated: Shots, real: Shots, laser: int) -> float:
-    _, share_real, share_sim = _shared(simulated, real, laser)
+def _compare_laser(simulated: Shots, real: Shots, laser: int) -> float:
+    _, share_real, share_sim = _count_shared(simulated, real, laser)
     return _minus_log(float(np.sqrt(share_real * share_sim).sum()))
 
 
-def _shared(simulated: Shots, real: Shots, laser: int, by_direction: bool = False) -> tuple[Array, Array, Array]:
+def _count_shared(simulated: Shots, real: Shots, laser: int, by_direction: bool = False) -> tuple[Array, Array, Array]:
     """Bins (k,) of a laser that hold shots of both, and the share (k,) of the shots of each that they hold.
 
     The share is of the laser's shots or, ``by_direction``, of those in the bin's own direction.

@@ -37,6 +37,6 @@ class Nearest:
         return self.find(places)[0]
 
 
-def nearest_distances(source: Array, target: Array, threads: int = 0) -> Array:
+def find_nearest_distances(source: Array, target: Array, threads: int = 0) -> Array:
     """Distance (n,) float64 from each of ``source`` (n, 3) to the nearest of ``target`` (m, 3); inf if m is 0."""
     return Nearest(target, threads).distances(source)

@@ -1,7 +1,7 @@
 """Sums over points and beams, from which the metrics of one sweep or of a whole log are computed.
 
 A log's metrics are those of all its points and beams together, not means of its sweeps' metrics: a sweep
-with few returns weighs little. Only those of the published range-image protocol are means of sweeps, as it says.
+with few returns weighs little. Only those of the published range-image protocol are means of sweeps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HISTOGRAM_M = np.linspace(-1.0, 1.0, 201)
 _CDF_M = np.geomspace(1e-3, 100.0, 151)
 
 
-def _zeros() -> Totals:
+def _make_zeros() -> Totals:
     return defaultdict(float)
 
 
@@ -40,8 +40,8 @@ class MetricSums:
     (between the accumulated clouds), in all and by class; their numbers under the same names with ``_n``.
     """
 
-    totals: Totals = field(default_factory=_zeros)
-    classes: dict[int, Totals] = field(default_factory=lambda: defaultdict(_zeros))
+    totals: Totals = field(default_factory=_make_zeros)
+    classes: dict[int, Totals] = field(default_factory=lambda: defaultdict(_make_zeros))
     errors: Column = field(default_factory=Column)
     ranges: Values | None = None
     """Figures of errors that are no longer held here."""
@@ -83,9 +83,9 @@ class MetricSums:
         """Every metric that the sums determine, None where nothing was there to compare."""
         s, thin = self.totals, tuple(thin)
         values: Values = {"c2c_m": _ratio(s["c2c"], s["c2c_n"]), "thin_c2c_m": self._thin(thin, "c2c")}
-        values.update(_clouds(s))
+        values.update(_compute_cloud_metrics(s))
         values["thin_c2c_sweep_m"] = self._thin(thin, "c2c_sweep")
-        values.update({**self._ranges(), **_returns(s), **_intensities(s)})
+        values.update({**self._ranges(), **_compute_return_metrics(s), **_compute_intensity_metrics(s)})
         squares = _ratio(s["image_sq"], s["image_n"])
         values["range_psnr_db"] = None if squares is None else psnr(squares, range_max_m)
         values["range_ssim"] = _ratio(s["ssim"], s["image_n"])
@@ -170,7 +170,7 @@ def _is_within(limit: float) -> Callable[[Array], Array]:
     return lambda error: np.abs(error) <= limit
 
 
-def _clouds(s: Totals) -> Values:
+def _compute_cloud_metrics(s: Totals) -> Values:
     forward, backward = _ratio(s["c2c_sweep"], s["c2c_sweep_n"]), _ratio(s["reverse"], s["reverse_n"])
     values: Values = {"c2c_sweep_m": forward, "c2c_reverse_m": backward, "chamfer_m": None, "chamfer_sq_sum_m2": None}
     if forward is not None and backward is not None:
@@ -184,7 +184,7 @@ def _clouds(s: Totals) -> Values:
     return values
 
 
-def _returns(s: Totals) -> Values:
+def _compute_return_metrics(s: Totals) -> Values:
     precision = _ratio(s["both"], s["sim_returned"])
     recall = _ratio(s["both"], s["real_returned"])
     known = precision is not None or recall is not None
@@ -196,7 +196,7 @@ def _returns(s: Totals) -> Values:
     }
 
 
-def _intensities(s: Totals) -> Values:
+def _compute_intensity_metrics(s: Totals) -> Values:
     n = s["both"]
     values: Values = {
         "intensity_rmse": _root(_ratio(s["intensity_sq"], n)),

@@ -22,7 +22,7 @@ from resweep.evaluation.report.figures import (
 from resweep.pose import Array
 
 _AZIMUTH_DEG, _RANGE_M = 2.0, 0.5  # bins of the histogram by azimuth and range
-_SURE = 20  # beams of a cell from which on it is drawn at full strength
+_FULL_BEAMS = 20  # of a cell, from which on it is drawn at full strength
 
 
 def draw_ground(ground: dict[str, Any]) -> bytes:
@@ -33,7 +33,7 @@ def draw_ground(ground: dict[str, Any]) -> bytes:
     shape = (int(np.ptp(y)) + 1, int(np.ptp(x)) + 1)
     share, strength = np.full(shape, np.nan), np.zeros(shape)
     share[y - y.min(), x - x.min()] = right / beams
-    strength[y - y.min(), x - x.min()] = np.clip(beams / _SURE, 0.15, 1.0)
+    strength[y - y.min(), x - x.min()] = np.clip(beams / _FULL_BEAMS, 0.15, 1.0)
     width = 10.0
     figure = new_figure(width, float(np.clip(0.85 * width * shape[0] / shape[1], 2.5, 9.0)))
     axes = figure.add_subplot()

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import resweep
 from resweep.evaluation.metrics.metrics import METRICS
 from resweep.evaluation.report.figures import draw_error_curves
-from resweep.evaluation.report.page_parts import ARROW, BETTER, figure, frame, metric_rows, show, table
+from resweep.evaluation.report.page_parts import (
+    ARROW,
+    BETTER,
+    render_figure,
+    render_frame,
+    render_metric_rows,
+    render_table,
+    show,
+)
 
 if TYPE_CHECKING:
     from resweep.evaluation.report.report import Report
@@ -18,45 +26,45 @@ if TYPE_CHECKING:
 
 def render(reports: SideBySide) -> str:
     """The page: what was compared, every metric by report with the best marked, errors by range and class, notes."""
-    parts = (_compared, _metrics, _curves, _ranges, _classes, _notes)
+    parts = (_render_compared, _render_metrics, _render_curves, _render_ranges, _render_classes, _render_notes)
     sections = [part(reports) for part in parts]
     title = ", ".join(reports.names)
-    return frame(title, "Reports side by side", resweep.__version__, sections)
+    return render_frame(title, "Reports side by side", resweep.__version__, sections)
 
 
-def _compared(reports: SideBySide) -> str:
+def _render_compared(reports: SideBySide) -> str:
     rows = [
         f"<tr><td><b>{escape(name)}</b></td><td>{escape(report.title())}</td></tr>"
         for name, report in zip(reports.names, reports.reports, strict=True)
     ]
     warnings = "".join(f'<p class="warning"><b>Warning:</b> {escape(line)}</p>' for line in reports.warnings())
-    return warnings + table("<th>report</th><th>what was compared</th>", rows)
+    return warnings + render_table("<th>report</th><th>what was compared</th>", rows)
 
 
-def _metrics(reports: SideBySide) -> str:
+def _render_metrics(reports: SideBySide) -> str:
     cells = {}
     for name in reports.metrics:
         metric, best = METRICS[name], reports.best(name)
         values = "".join(
-            f'<td class="n{" best" if at in best else ""}">{show(value)}{_over_sweeps(reports.reports[at], name)}</td>'
+            f'<td class="n{" best" if at in best else ""}">{show(value)}{_show_spread(reports.reports[at], name)}</td>'
             for at, value in enumerate(reports.values(name))
         )
         cells[name] = (
             f'{values}<td>{escape(metric.unit)}</td><td title="{BETTER[metric.better]}">{ARROW[metric.better]}</td>'
             f'<td class="what">{escape(metric.definition)}</td>'
         )
-    head = f'{_head(reports, "metric")}<th>unit</th><th>better</th><th class="what">what it is</th>'
-    rows = metric_rows(reports.metrics, cells, 4 + len(reports.names))
-    return f'<h2>Metrics over all sweeps</h2><p class="sub">● the best of a row.</p>{table(head, rows)}'
+    head = f'{_render_head(reports, "metric")}<th>unit</th><th>better</th><th class="what">what it is</th>'
+    rows = render_metric_rows(reports.metrics, cells, 4 + len(reports.names))
+    return f'<h2>Metrics over all sweeps</h2><p class="sub">● the best of a row.</p>{render_table(head, rows)}'
 
 
-def _over_sweeps(report: Report, name: str) -> str:
+def _show_spread(report: Report, name: str) -> str:
     """The least and the largest value of a metric over the sweeps of a report, small, if there are several."""
     values = [row[name] for row in report.per_sweep if row.get(name) is not None]
     return f'<br><small class="sub">{show(min(values))} – {show(max(values))}</small>' if len(values) > 1 else ""
 
 
-def _ranges(reports: SideBySide) -> str:
+def _render_ranges(reports: SideBySide) -> str:
     """The share of true returns that came back right, by true range and report."""
     found = [report.per_range for report in reports.reports]
     if not all(found):
@@ -66,10 +74,10 @@ def _ranges(reports: SideBySide) -> str:
         far = "and more" if bins[0]["to_m"] is None else f"to {show(bins[0]['to_m'])}"
         cells = "".join(f'<td class="n">{show(each["recovered_0.10m"])}</td>' for each in bins)
         rows.append(f"<tr><td>{show(bins[0]['from_m'])} {far} m</td>{cells}</tr>")
-    return f"<h2>By range: recovered_0.10m ↑</h2>{table(_head(reports, 'true range'), rows)}"
+    return f"<h2>By range: recovered_0.10m ↑</h2>{render_table(_render_head(reports, 'true range'), rows)}"
 
 
-def _classes(reports: SideBySide) -> str:
+def _render_classes(reports: SideBySide) -> str:
     """The mean range error by class and report; classes that only some know have gaps."""
     names = list(dict.fromkeys(name for report in reports.reports for name in report.per_class))
     if len(names) < 2:
@@ -79,14 +87,14 @@ def _classes(reports: SideBySide) -> str:
         values = (report.per_class.get(name, {}).get("range_mean_m") for report in reports.reports)
         cells = "".join(f'<td class="n">{show(value)}</td>' for value in values)
         rows.append(f"<tr><td>{escape(name)}</td>{cells}</tr>")
-    return f"<h2>By class: range_mean_m ↓</h2>{table(_head(reports, 'class'), rows)}"
+    return f"<h2>By class: range_mean_m ↓</h2>{render_table(_render_head(reports, 'class'), rows)}"
 
 
-def _head(reports: SideBySide, first: str) -> str:
+def _render_head(reports: SideBySide, first: str) -> str:
     return f"<th>{first}</th>" + "".join(f'<th class="n">{escape(name)}</th>' for name in reports.names)
 
 
-def _curves(reports: SideBySide) -> str:
+def _render_curves(reports: SideBySide) -> str:
     curves = {
         name: report.range_errors
         for name, report in zip(reports.names, reports.reports, strict=True)
@@ -94,10 +102,10 @@ def _curves(reports: SideBySide) -> str:
     }
     if not curves:
         return ""
-    return f"<h2>Range errors</h2>{figure(draw_error_curves(curves), 'Of all beams that returned in both.')}"
+    return f"<h2>Range errors</h2>{render_figure(draw_error_curves(curves), 'Of all beams that returned in both.')}"
 
 
-def _notes(reports: SideBySide) -> str:
+def _render_notes(reports: SideBySide) -> str:
     parts: Sequence[str] = [
         f"<h3>{escape(name)}</h3><ul class='notes'>{''.join(f'<li>{escape(note)}</li>' for note in report.notes)}</ul>"
         for name, report in zip(reports.names, reports.reports, strict=True)

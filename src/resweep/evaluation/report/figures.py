@@ -42,7 +42,7 @@ def draw_range_errors(curves: dict[str, list[float]]) -> bytes:
         right.plot([threshold, threshold, at[0]], [0, reached, reached], color=FAINT, linewidth=0.8, linestyle=":")
         right.plot(threshold, reached, "o", color=VERMILION, markersize=4)
         lines.append(f"{reached:.1%} within {threshold * 100:g} cm")
-    # In one place: where shares are alike, words beside the points would cover each other.
+    # In one place: where shares are alike, labels beside the points would cover each other.
     right.text(0.97, 0.08, "\n".join(lines), transform=right.transAxes, ha="right", fontsize=9, color=INK)
     right.set(xscale="log", xlim=(at[0], 30.0), ylim=(0.0, 1.03))
     style_axes(right, "beams whose ranges agree", "absolute range error [m]", "cumulative share of beams")

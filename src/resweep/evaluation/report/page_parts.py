@@ -60,7 +60,7 @@ BETTER = {"lower": "lower is better", "higher": "higher is better", "zero": "nea
 ARROW = {"lower": "↓", "higher": "↑", "zero": "→ 0"}
 
 
-def frame(title: str, heading: str, version: str, sections: Iterable[str]) -> str:
+def render_frame(title: str, heading: str, version: str, sections: Iterable[str]) -> str:
     """A whole page: ``heading`` above ``title``, and the sections that are not empty."""
     body = "\n".join(filter(None, sections))
     return (
@@ -76,13 +76,13 @@ def show(value: float | None, missing: str = "–") -> str:
     return escape(format_value(value, missing))
 
 
-def table(head: str, rows: Iterable[str]) -> str:
+def render_table(head: str, rows: Iterable[str]) -> str:
     """A table that scrolls sideways where the page is narrow."""
     body = "".join(rows)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def figure(png: bytes, caption: str) -> str:
+def render_figure(png: bytes, caption: str) -> str:
     """A picture within the page, and what it shows."""
     data = base64.b64encode(png).decode("ascii")
     width, height = struct.unpack(">II", png[16:24])  # of the head of a PNG
@@ -93,12 +93,12 @@ def figure(png: bytes, caption: str) -> str:
     )
 
 
-def spread(values: Sequence[float]) -> str:
-    """The least and the largest of a figure over sweeps, in words."""
+def describe_spread(values: Sequence[float]) -> str:
+    """The least and the largest of a figure over sweeps, as text."""
     return f"{show(min(values))} to {show(max(values))} over sweeps"
 
 
-def metric_rows(names: Iterable[str], cells: dict[str, str], columns: int) -> list[str]:
+def render_metric_rows(names: Iterable[str], cells: dict[str, str], columns: int) -> list[str]:
     """Rows of a table of metrics by group: ``cells[name]`` stand behind the name of a metric."""
     rows, group = [], ""
     for name in names:

@@ -1,4 +1,4 @@
-"""What the rows and columns of `Report.placements` are called where people read them."""
+"""Titles of the rows and columns of `Report.placements`."""
 
 from __future__ import annotations
 

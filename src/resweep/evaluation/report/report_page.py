@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 from resweep.evaluation.metrics.metrics import METRICS
 from resweep.evaluation.report import charts, figures
 from resweep.evaluation.report.caveats import WARNING
-from resweep.evaluation.report.page_parts import ARROW, BETTER, figure, frame, metric_rows, show, spread, table
+from resweep.evaluation.report.page_parts import (
+    ARROW,
+    BETTER,
+    describe_spread,
+    render_figure,
+    render_frame,
+    render_metric_rows,
+    render_table,
+    show,
+)
 from resweep.evaluation.report.placement_names import PLACEMENT_FIGURES, PLACEMENT_RETURNS, PLACEMENT_TITLE
 
 if TYPE_CHECKING:
@@ -27,8 +36,8 @@ _HEADLINES = (
     "intensity_rmse",
     "log_likelihood",
 )
-# What the headlines are in words; the names stand below them.
-_IN_WORDS = {
+# Titles of the headlines; the names of the metrics are below them.
+_TITLES = {
     "range_median_m": "median range error",
     "recovered_0.10m": "true returns right to 10 cm",
     "within_0.10m": "common returns right to 10 cm",
@@ -52,33 +61,45 @@ _BY_SWEEP = (
 
 def render(report: Report) -> str:
     """The whole page: headlines, where the errors are, pictures, every metric, classes, sweeps, notes."""
-    parts = (_warnings, _cards, _placements, _errors, _ranges, _returns, _worst, _metrics, _classes, _sweeps, _notes)
+    parts = (
+        _render_warnings,
+        _render_cards,
+        _render_placements,
+        _render_errors,
+        _render_ranges,
+        _render_returns,
+        _render_worst,
+        _render_metrics,
+        _render_classes,
+        _render_sweeps,
+        _render_notes,
+    )
     sections = [part(report) for part in parts]
-    return frame(report.title(), "Simulated against real", str(report.settings.get("resweep", "")), sections)
+    return render_frame(report.title(), "Simulated against real", str(report.settings.get("resweep", "")), sections)
 
 
-def _warnings(report: Report) -> str:
+def _render_warnings(report: Report) -> str:
     return "".join(f'<p class="warning"><b>Warning:</b> {escape(line)}</p>' for line in report.warnings)
 
 
-def _cards(report: Report) -> str:
+def _render_cards(report: Report) -> str:
     cards = []
     for name in _HEADLINES:
         if report.metrics.get(name) is None:
             continue
         metric = METRICS[name]
         values = [row[name] for row in report.per_sweep if row.get(name) is not None]
-        over = f'<span class="spread">{spread(values)}</span>' if len(values) > 1 else ""
+        over = f'<span class="spread">{describe_spread(values)}</span>' if len(values) > 1 else ""
         cards.append(
             f'<div class="card" title="{escape(metric.definition)}"><b>{show(report.metrics[name])} '
-            f"<small>{metric.unit} {ARROW[metric.better]}</small></b><em>{_IN_WORDS[name]}</em>"
+            f"<small>{metric.unit} {ARROW[metric.better]}</small></b><em>{_TITLES[name]}</em>"
             f"<span>{name}</span>{over}</div>"
         )
     about = '<p class="sub">↑ higher is better, ↓ lower is better. Every figure is defined in the table below.</p>'
     return f'<div class="cards">{"".join(cards)}</div>{about}' if cards else ""
 
 
-def _placements(report: Report) -> str:
+def _render_placements(report: Report) -> str:
     if not report.placements:
         return ""
     rows = []
@@ -93,27 +114,27 @@ def _placements(report: Report) -> str:
         "beams again gives.</p>"
     )
     title = PLACEMENT_TITLE[0].upper() + PLACEMENT_TITLE[1:]
-    return f"<h2>{title}</h2>{about}{table(head, rows)}"
+    return f"<h2>{title}</h2>{about}{render_table(head, rows)}"
 
 
-def _errors(report: Report) -> str:
+def _render_errors(report: Report) -> str:
     parts = []
     if report.range_errors:
         picture = figures.draw_range_errors(report.range_errors)
-        parts.append(figure(picture, "Range errors of all beams that returned in both, over all sweeps."))
+        parts.append(render_figure(picture, "Range errors of all beams that returned in both, over all sweeps."))
     if report.ground:
         cell = show(report.ground["cell_m"])
         caption = (
             f"From above, in the world: the share of true returns that came back right to 10 cm, by {cell} m cell."
         )
-        parts.append(figure(charts.draw_ground(report.ground), caption))
+        parts.append(render_figure(charts.draw_ground(report.ground), caption))
     by_sweep = figures.draw_sweeps(report.per_sweep)
     if by_sweep:
-        parts.append(figure(by_sweep, "Figures of each pair of sweeps."))
+        parts.append(render_figure(by_sweep, "Figures of each pair of sweeps."))
     return f"<h2>Where the errors are</h2>{''.join(parts)}" if parts else ""
 
 
-def _ranges(report: Report) -> str:
+def _render_ranges(report: Report) -> str:
     if not report.per_range:
         return ""
     rows = []
@@ -125,10 +146,10 @@ def _ranges(report: Report) -> str:
     heads = ("true returns", "recovered_0.10m ↑", "range_mean_m ↓", "return_recall ↑", "surplus returns ↓")
     head = "<th>true range</th>" + "".join(f'<th class="n">{name}</th>' for name in heads)
     about = '<p class="sub">Surplus returns, which only the simulation has, count at their simulated range.</p>'
-    return f"<h2>By range</h2>{about}{table(head, rows)}"
+    return f"<h2>By range</h2>{about}{render_table(head, rows)}"
 
 
-def _returns(report: Report) -> str:
+def _render_returns(report: Report) -> str:
     total = sum(report.returns.values())
     if not total:
         return ""
@@ -142,16 +163,16 @@ def _returns(report: Report) -> str:
         f"<tr><td>real did not</td>{cell('surplus')}{cell('neither')}</tr>",
     ]
     head = '<th>matched beams</th><th class="n">simulated returned</th><th class="n">simulated did not</th>'
-    made = f"<h2>Returns and no-returns</h2>{table(head, rows)}"
+    made = f"<h2>Returns and no-returns</h2>{render_table(head, rows)}"
     if report.calibration:
         caption = (
             "How often returns are right to 10 cm, by the confidence that they state; on the line it is calibrated."
         )
-        made += figure(charts.draw_calibration(report.calibration), caption)
+        made += render_figure(charts.draw_calibration(report.calibration), caption)
     return made
 
 
-def _worst(report: Report) -> str:
+def _render_worst(report: Report) -> str:
     if report.load_pair is None:
         return ""
     parts = []
@@ -161,17 +182,17 @@ def _worst(report: Report) -> str:
         which = f"simulated sweep {facts['sim']} and real sweep {facts['real']}"
         if len(report.per_sweep) > 1:
             parts.append(f"<h3>{escape(which[0].upper() + which[1:])}</h3>")
-        parts.append(_pictures(report.load_pair(row), which, whole=place == 0))
+        parts.append(_render_pictures(report.load_pair(row), which, whole=place == 0))
     title = "Worst sweeps, by c2c_sweep_m" if len(report.per_sweep) > 1 else "Pictures"
     return f"<h2>{title}</h2>{''.join(parts)}" if parts else ""
 
 
-def _pictures(pair: Pair, which: str, whole: bool) -> str:
+def _render_pictures(pair: Pair, which: str, whole: bool) -> str:
     """The pictures of a pair; those of the first are more."""
     parts = []
     if len(pair.sim.points) and len(pair.real.points):
-        parts.append(figure(figures.draw_birds_eye(pair), f"From above: {which}."))
-    parts.append(figure(figures.draw_range_images(pair), f"As the sensor sees: {which}."))
+        parts.append(render_figure(figures.draw_birds_eye(pair), f"From above: {which}."))
+    parts.append(render_figure(figures.draw_range_images(pair), f"As the sensor sees: {which}."))
     more: tuple[tuple[Callable[[Pair], bytes | None], str], ...] = (
         (charts.draw_angle_range, "Returns by azimuth and range, of all lasers (as figure 6 of Deschaud 2012)"),
         (figures.draw_intensity, "Intensity"),
@@ -179,11 +200,11 @@ def _pictures(pair: Pair, which: str, whole: bool) -> str:
     for draw, caption in more if whole else ():
         picture = draw(pair)
         if picture:
-            parts.append(figure(picture, f"{caption}: {which}."))
+            parts.append(render_figure(picture, f"{caption}: {which}."))
     return "".join(parts)
 
 
-def _metrics(report: Report) -> str:
+def _render_metrics(report: Report) -> str:
     cells = {}
     several = len(report.per_sweep) > 1
     for name, value in report.metrics.items():
@@ -202,10 +223,12 @@ def _metrics(report: Report) -> str:
         + ('<th class="n">over sweeps</th>' if several else "")
         + '<th class="n">perfect</th><th>better</th><th class="what">what it is</th>'
     )
-    return f"<h2>Metrics over all sweeps</h2>{table(head, metric_rows(report.metrics, cells, 6 + several))}"
+    return (
+        f"<h2>Metrics over all sweeps</h2>{render_table(head, render_metric_rows(report.metrics, cells, 6 + several))}"
+    )
 
 
-def _classes(report: Report) -> str:
+def _render_classes(report: Report) -> str:
     unlabelled = set(report.settings.get("unlabelled_labels", (0,)))
     if all(values["label"] in unlabelled for values in report.per_class.values()):
         return ""
@@ -216,21 +239,21 @@ def _classes(report: Report) -> str:
         kind = ' class="thin"' if values.get("label") in thin else ""
         cells = "".join(f'<td class="n">{show(values.get(column))}</td>' for column in columns)
         rows.append(f"<tr{kind}><td>{escape(name)}</td>{cells}</tr>")
-    head = "<th>class</th>" + "".join(f'<th class="n">{escape(_point(column))}</th>' for column in columns)
+    head = "<th>class</th>" + "".join(f'<th class="n">{escape(_format_name(column))}</th>' for column in columns)
     about = (
         '<p class="sub">c2c_m and c2c_sweep_m are between points of the same class; range_mean_m and return_recall are '
         "of the beams whose real return has the class.</p>"
     )
     title = report.class_title()
-    return f"<h2>{escape(title[0].upper() + title[1:])}</h2>{about}{table(head, rows)}"
+    return f"<h2>{escape(title[0].upper() + title[1:])}</h2>{about}{render_table(head, rows)}"
 
 
-def _point(name: str) -> str:
+def _format_name(name: str) -> str:
     """A metric's name with the direction of better; other names as they are."""
     return f"{name} {ARROW[METRICS[name].better]}" if name in METRICS else name
 
 
-def _sweeps(report: Report) -> str:
+def _render_sweeps(report: Report) -> str:
     if len(report.per_sweep) < 2:
         return ""
     rows = [
@@ -240,11 +263,11 @@ def _sweeps(report: Report) -> str:
         for row in report.per_sweep
     ]
     head = '<th class="n">simulated</th><th class="n">real</th>'
-    head += "".join(f'<th class="n">{_point(column)}</th>' for column in _BY_SWEEP)
-    return f"<h2>Sweep by sweep</h2>{table(head, rows)}"
+    head += "".join(f'<th class="n">{_format_name(column)}</th>' for column in _BY_SWEEP)
+    return f"<h2>Sweep by sweep</h2>{render_table(head, rows)}"
 
 
-def _notes(report: Report) -> str:
+def _render_notes(report: Report) -> str:
     data_range = report.settings.get("range_max_m")
     lines = [note for note in report.notes if not note.startswith(WARNING)]
     if data_range is not None:

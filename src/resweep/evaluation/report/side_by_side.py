@@ -22,7 +22,7 @@ _SAME = 1e-9  # relative difference below which two values are equally good
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Reports by name; `best` says which are best in a metric."""
+    """Reports by name; `best` gives those that are best in a metric."""
 
     names: tuple[str, ...]
     reports: tuple[Report, ...]
@@ -33,7 +33,7 @@ class SideBySide:
         if len(paths) < 2:
             raise ResweepError(f"compare: {len(paths)} report given; give two or more, as .json files")
         places = [Path(path) for path in paths]
-        names = _distinct_names(places)
+        names = _make_distinct_names(places)
         if len(set(names)) < len(names):
             twice = next(str(path) for at, path in enumerate(places) if names[at] in names[:at])
             raise ResweepError(f"compare: '{twice}' is given twice; give different reports")
@@ -117,7 +117,7 @@ class SideBySide:
         return made
 
 
-def _distinct_names(paths: Sequence[Path]) -> list[str]:
+def _make_distinct_names(paths: Sequence[Path]) -> list[str]:
     """File names without suffix, with as many folders before them as it takes to tell them apart."""
     plain = [path.absolute().with_suffix("") for path in paths]
     longest = max(len(path.parts) for path in plain)

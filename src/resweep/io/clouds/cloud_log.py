@@ -21,7 +21,7 @@ from resweep.io.clouds.tile import (
     stack_coordinates,
 )
 from resweep.io.files.las import FULL_SCALE, check_scale, columns_from_points
-from resweep.io.files.las_crs import check_metres, name_crs, same_crs
+from resweep.io.files.las_crs import check_metres, is_same_crs, name_crs
 from resweep.io.folders.pose_files import ASSUMED_RATE_HZ
 from resweep.io.points.columns import sweep_from_columns
 from resweep.io.points.header import Header
@@ -115,13 +115,13 @@ def _read_tiles(files: Sequence[Path], skipped: list[Fault] | None) -> list[Surv
 
 
 def _find_common_crs(tiles: Sequence[SurveyTile]) -> str:
-    """The coordinate system of all tiles, nothing where none says; raises where they differ."""
+    """The coordinate system of all tiles, empty where none has one; raises where they differ."""
     first = next((tile for tile in tiles if tile.crs), None)
     if first is None:
         return ""
     check_metres(first.crs, str(first.path))
     for tile in tiles:
-        if tile.crs and not same_crs(first.crs, tile.crs):
+        if tile.crs and not is_same_crs(first.crs, tile.crs):
             raise InputError(
                 f"{tile.path}: coordinate system {name_crs(tile.crs)}, {first.path.name} has {name_crs(first.crs)}; "
                 "reproject one of them, or give them folders of their own"
@@ -177,7 +177,7 @@ def _read_piece(piece: TilePiece, box: Box, pose: Array, time: float, scale: flo
             keep = box.inside(stack_coordinates(points))
             columns = {name: values[keep] for name, values in columns.items()}
         parts.append(columns)
-    # A column that says nothing is left out of some parts; there it is zero.
+    # A column of zeros is left out of some parts; there it is zero.
     names = {name: values for columns in parts for name, values in columns.items()}
     joined = {
         name: np.concatenate([columns.get(name, np.zeros(len(columns["x"]), like.dtype)) for columns in parts])

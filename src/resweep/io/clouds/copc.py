@@ -19,11 +19,11 @@ from resweep.log import Log
 from resweep.sweep import Sweep
 
 SUFFIX = ".copc.laz"
-_ALL = 2**62  # points
+_ALL_POINTS = 2**62  # points
 
 
 def recognises(path: Path) -> bool:
-    """Whether ``path`` is a file with an octree, or says so by its name."""
+    """Whether ``path`` is a file with an octree, or is named like one."""
     name = path.name.lower()
     return path.is_file() and (name.endswith(SUFFIX) or (name.endswith(".laz") and has_octree(path)))
 
@@ -51,7 +51,7 @@ def read(
     intensity_scale: float = FULL_SCALE,
 ) -> Sweep:
     """All points of a file as one sweep, or those in ``bounds`` at a ``resolution``."""
-    return open_tiles([path], path, None, bounds, resolution, intensity_scale, _ALL, drop_nan)[0]
+    return open_tiles([path], path, None, bounds, resolution, intensity_scale, _ALL_POINTS, drop_nan)[0]
 
 
 def find_labels(path: Path) -> LabelSet:

@@ -53,7 +53,7 @@ class Octree:
 
 
 def has_octree(path: Path) -> bool:
-    """Whether a LAS or LAZ file says that it is a COPC file."""
+    """Whether a LAS or LAZ file is marked as a COPC file."""
     with path.open("rb") as file:
         data = file.read(_HEADER_BYTES + 22)
     return len(data) == _HEADER_BYTES + 22 and data[:4] == b"LASF" and _is_info(data[_HEADER_BYTES:])
@@ -90,8 +90,8 @@ def _read_octree(file: BinaryIO, head: bytes, size: int, where: str) -> Octree:
     nodes = tuple(_walk(file, root_at, root_size, size))
     for node in nodes:
         if not (points_at + 8 <= node.offset and node.offset + node.size <= size):
-            raise LasDamageError(f"node {_name(node)} lies beyond its end")
-        check_expansion(node.points * record, node.size, f"{where}, node {_name(node)}")
+            raise LasDamageError(f"node {_name_node(node)} lies beyond its end")
+        check_expansion(node.points * record, node.size, f"{where}, node {_name_node(node)}")
     _require_apart(nodes)
     found = sum(node.points for node in nodes)
     if found != points:
@@ -99,7 +99,7 @@ def _read_octree(file: BinaryIO, head: bytes, size: int, where: str) -> Octree:
     return Octree(np.array(centre) - half, 2 * half, spacing, nodes)
 
 
-def _name(node: Node) -> str:
+def _name_node(node: Node) -> str:
     return "-".join(map(str, (node.level, *node.key)))
 
 
@@ -132,5 +132,5 @@ def _require_apart(nodes: tuple[Node, ...]) -> None:
     end = 0
     for node in sorted(nodes, key=lambda node: node.offset):
         if node.offset < end:
-            raise LasDamageError(f"node {_name(node)} lies within another")
+            raise LasDamageError(f"node {_name_node(node)} lies within another")
         end = node.offset + node.size

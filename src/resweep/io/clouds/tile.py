@@ -1,4 +1,4 @@
-"""One file of a survey: what its header says, and its points a piece at a time."""
+"""One file of a survey: the facts of its header, and its points a piece at a time."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TilePiece:
 
 
 def read_tile(path: Path) -> SurveyTile:
-    """What the header of a file says; no point is read."""
+    """The facts in the header of a file; no point is read."""
     import laspy
 
     octree = read_layout(path) if path.name.lower().endswith(".copc.laz") or has_octree(path) else None
@@ -63,12 +63,12 @@ def read_tile(path: Path) -> SurveyTile:
         with laspy.open(os.fspath(path)) as file:
             header = file.header
     except (laspy.LaspyException, *DAMAGE) as error:
-        raise _damage(path, str(error)) from error
+        raise _make_damage_error(path, str(error)) from error
     records = [*header.vlrs, *(header.evlrs or ())]
     step = np.abs(np.asarray(header.scales, dtype=np.float64))
     low, high = np.asarray(header.mins, np.float64), np.asarray(header.maxs, np.float64)
     if header.point_count and not (np.isfinite([low, high]).all() and (low <= high).all() and np.isfinite(step).all()):
-        raise _damage(path, "bounds in its header that are no box")
+        raise _make_damage_error(path, "bounds in its header that are no box")
     slack = _SLACK * step
     posed = find_header(header.vlrs, str(path)) is not None
     return SurveyTile(
@@ -76,7 +76,7 @@ def read_tile(path: Path) -> SurveyTile:
     )
 
 
-def _damage(path: Path, problem: str) -> SweepError:
+def _make_damage_error(path: Path, problem: str) -> SweepError:
     return SweepError(f"{path}: damaged or not a LAS file ({problem}); fetch or write it again", FaultKind.TRUNCATED)
 
 
@@ -165,12 +165,12 @@ def read_points(piece: TilePiece, most: int, places_only: bool = False) -> Itera
                 count = min(most, piece.stop - at)
                 points = file.read_points(count)
                 if len(points) != count:
-                    raise _damage(path, f"fewer than {piece.tile.points} points")
+                    raise _make_damage_error(path, f"fewer than {piece.tile.points} points")
                 yield points
     except SweepError:
         raise
     except (laspy.LaspyException, LazrsError, *DAMAGE) as error:
-        raise _damage(path, str(error)) from error
+        raise _make_damage_error(path, str(error)) from error
 
 
 def _read_nodes(header: Any, path: Path, nodes: tuple[Node, ...], chosen: Any) -> Any:

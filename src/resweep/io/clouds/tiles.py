@@ -1,6 +1,6 @@
 """Tiles of a survey: a folder of LAS, LAZ and COPC files in one coordinate system, as 3DEP, LiDAR HD and AHN give them.
 
-A folder is taken for tiles if every file says that its points are in no sensor's frame: by a coordinate system, by an
+A folder is taken for tiles if the points of every file are in no sensor's frame: by a coordinate system, by an
 octree, or by coordinates over 10 km from the origin. Other folders of such files hold sweeps, unless asked for by name.
 """
 
@@ -26,7 +26,7 @@ from resweep.log import Log
 
 SUFFIXES = (".las", ".laz")
 OPTIONS = ("bounds", "resolution", "chunk_points")  # of this reader alone
-_COMPARED = 20  # files that are looked at to know what a folder holds
+_COMPARED_FILES = 20  # files that are looked at to know what a folder holds
 
 
 def recognises(path: Path) -> bool:
@@ -40,16 +40,16 @@ def recognises(path: Path) -> bool:
 
 
 def _read_some(files: list[Path]) -> list[SurveyTile]:
-    """Some of the files, those that can be read: opening the others will say why not."""
+    """Some of the files, those that can be read: opening the others raises."""
     tiles = []
-    for file in files[:: max(1, len(files) // _COMPARED)]:
+    for file in files[:: max(1, len(files) // _COMPARED_FILES)]:
         with suppress(ResweepError, OSError, ValueError):
             tiles.append(read_tile(file))
     return tiles
 
 
 def _list_tiles(path: Path) -> list[Path]:
-    """The tiles of a folder; none where something in it says that it is a log of sweeps."""
+    """The tiles of a folder; none where it is a log of sweeps."""
     if not path.is_dir() or (path / FILE).exists() or find_pose_file(path) is not None:
         return []
     return sweep_files.list_sweep_files(path, SUFFIXES)

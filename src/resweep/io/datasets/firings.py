@@ -18,7 +18,7 @@ import numpy as np
 from resweep import portable
 from resweep.io.points.columns import sweep_from_columns
 from resweep.pose import Array
-from resweep.sensors.infer.find_rings import compute_group_medians, elevation_deg
+from resweep.sensors.infer.find_rings import compute_elevation_deg, compute_group_medians
 from resweep.sweep import Sweep
 
 LASERS = 32
@@ -68,7 +68,7 @@ def number_lasers(points: Array) -> Array | None:
         return None
     laser = np.tile(np.arange(LASERS), len(points) // LASERS)
     far = np.linalg.norm(points, axis=1) > _FAR_M
-    own, elevation = laser[far], elevation_deg(points[far])
+    own, elevation = laser[far], compute_elevation_deg(points[far])
     # A laser whose beams all end near by lies between its neighbours; it takes two of three to tell their order.
     shown = np.flatnonzero(np.bincount(own, minlength=LASERS) >= _MIN_FAR)
     if len(shown) < 2 * LASERS // 3:

@@ -13,7 +13,7 @@ from typing import Any
 from resweep.errors import InputError, ResweepError
 
 
-class Value:
+class JsonValue:
     """A value of a JSON file, and where it is: ``poses.json, [3].position``."""
 
     def __init__(self, value: Any, file: Path | str, place: str = "") -> None:
@@ -28,29 +28,29 @@ class Value:
         shown = json.dumps(self._value)[:40] if not isinstance(self._value, dict | list) else type(self._value).__name__
         return InputError(f"{self.where}: expected {expected}, got {shown}; fetch it again")
 
-    def part(self, key: str) -> Value:
+    def part(self, key: str) -> JsonValue:
         """The value of a key of an object."""
         if not isinstance(self._value, dict):
             raise self._error(f"an object with '{key}'")
         if key not in self._value:
             raise InputError(f"{self.where}: no '{key}'; it has {_shorten(self._value)}. Fetch it again")
-        return Value(self._value[key], self._file, f"{self._place}.{key}".lstrip("."))
+        return JsonValue(self._value[key], self._file, f"{self._place}.{key}".lstrip("."))
 
     def has(self, key: str) -> bool:
         """Whether this is an object with a key."""
         return isinstance(self._value, dict) and key in self._value
 
-    def entries(self) -> dict[str, Value]:
+    def entries(self) -> dict[str, JsonValue]:
         """The values of an object by their keys."""
         if not isinstance(self._value, dict):
             raise self._error("an object")
         return {key: self.part(key) for key in self._value}
 
-    def items(self) -> list[Value]:
+    def items(self) -> list[JsonValue]:
         """The values of a list."""
         if not isinstance(self._value, list):
             raise self._error("a list")
-        return [Value(item, self._file, f"{self._place}[{at}]") for at, item in enumerate(self._value)]
+        return [JsonValue(item, self._file, f"{self._place}[{at}]") for at, item in enumerate(self._value)]
 
     def text(self) -> str:
         """A text."""
@@ -97,16 +97,16 @@ def parse_json(text: str | bytes, where: Path | str) -> Any:
         raise InputError(f"{where}: damaged or not JSON ({error}); fetch it again") from error
 
 
-def read_json(path: Path) -> Value:
+def read_json(path: Path) -> JsonValue:
     """The contents of a JSON file."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}); is the dataset complete?") from error
-    return Value(parse_json(data, path), path)
+    return JsonValue(parse_json(data, path), path)
 
 
-def read_list(path: Path) -> list[Value]:
+def read_list(path: Path) -> list[JsonValue]:
     """The values of a JSON file that is a list."""
     return read_json(path).items()
 

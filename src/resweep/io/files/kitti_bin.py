@@ -46,8 +46,8 @@ def write(sweep: Sweep, path: Path, frame: str = "deskewed", labels: bool = Fals
 def scale_remission(intensity: Array) -> Array:
     """Intensities (n,) as the remissions from 0 to 1 that KITTI's scans have, float32.
 
-    Those of which more than half are above 1 are taken for the 0 to 255 of other sensors. What is brighter than a
-    white target, as retroreflectors are, becomes 1.
+    Those of which more than half are above 1 are taken for the 0 to 255 of other sensors. Intensities above that
+    of a white target, as of retroreflectors, become 1.
     """
     values = np.asarray(intensity, np.float32)
     scale = _BYTE_MAX if len(values) and np.median(values) > 1.0 else 1.0

@@ -43,7 +43,7 @@ FULL_SCALE = 65535.0  # of the 16-bit intensity
 # Fixed, because the same sweep must give the same bytes on any day.
 _DATE = datetime.date(2000, 1, 1)
 _STANDARD = {"x": "X", "y": "Y", "z": "Z", "intensity": "intensity", "time": "gps_time", "label": "classification"}
-# Dimensions of every point format that say nothing of a plain sweep unless some point differs from zero.
+# Dimensions of every point format that a plain sweep does not need, unless some point differs from zero.
 _FLAGS = ("synthetic", "key_point", "withheld", "overlap", "scanner_channel", "scan_direction_flag")
 # What laspy raises for contents that it does not expect.
 DAMAGE = (ValueError, ArithmeticError, LookupError, EOFError, struct.error, TypeError, AttributeError, AssertionError)
@@ -155,7 +155,7 @@ def read(path: Path, drop_nan: bool = False, intensity_scale: float = FULL_SCALE
 def columns_from_points(las: Any, scale: float, foreign: bool = True) -> dict[str, Array]:
     """The columns (n,) of laspy's points; ``scale`` counts are an intensity of 1.
 
-    Dimensions that every point has say nothing where all are zero, and are left out. Points of other programs
+    Dimensions that every point has are left out where all are zero. Points of other programs
     (``foreign``) keep their number of returns.
     """
     columns: dict[str, Array] = {axis: np.asarray(las[axis], dtype=np.float64) for axis in "xyz"}

@@ -62,7 +62,7 @@ def is_wkt(text: str) -> bool:
     return "[" in text
 
 
-def same_crs(one: str, other: str) -> bool:
+def is_same_crs(one: str, other: str) -> bool:
     """Whether two coordinate systems are the same: by the code of their horizontal part, else by their text."""
     codes = _find_code(one), _find_code(other)
     return codes[0] == codes[1] if all(codes) else " ".join(one.split()) == " ".join(other.split())

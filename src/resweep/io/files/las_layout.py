@@ -49,7 +49,9 @@ def check_layout(path: Path) -> None:
             _check_header(header, size)
             laszip = _check_records(file, header, size)
             if not header.compressed:
-                _require(header.points_at + header.points * header.record <= size, "fewer points than it says")
+                _require(
+                    header.points_at + header.points * header.record <= size, "fewer points than its header counts"
+                )
             elif header.points:
                 if laszip is None:
                     raise LasDamageError("no record of its compression")
@@ -62,7 +64,7 @@ def check_layout(path: Path) -> None:
 
 
 class LasDamageError(Exception):
-    """What is wrong with a file."""
+    """A file is damaged; the message is what is wrong."""
 
 
 def _require(good: bool, problem: str) -> None:

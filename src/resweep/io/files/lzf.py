@@ -22,8 +22,8 @@ _COPY_MIN = 5
 def compress(data: bytes) -> bytes:
     """The LZF stream of ``data``, at most 1/32 and a byte longer than it."""
     if len(data) < 2 * _COPY_MIN:
-        return _literals(data)
-    source, worth = _candidates(np.frombuffer(data, np.uint8))
+        return _pack_literals(data)
+    source, worth = _find_candidates(np.frombuffer(data, np.uint8))
     sources = memoryview(source.data)
     out = bytearray()
     end = len(data)
@@ -35,7 +35,7 @@ def compress(data: bytes) -> bytes:
         differs = int.from_bytes(data[at:stop], "little") ^ int.from_bytes(data[back : back + stop - at], "little")
         length = ((differs & -differs).bit_length() - 1) >> 3 if differs else stop - at
         if pending < at:
-            out += _literals(data[pending:at])
+            out += _pack_literals(data[pending:at])
         distance = at - back - 1
         if length < 9:
             out += bytes(((length - 2) << 5 | distance >> 8, distance & 255))
@@ -43,11 +43,11 @@ def compress(data: bytes) -> bytes:
             out += bytes((7 << 5 | distance >> 8, length - 9, distance & 255))
         at += length
         pending = at
-    out += _literals(data[pending:])
+    out += _pack_literals(data[pending:])
     return bytes(out)
 
 
-def _candidates(data: Array) -> tuple[Array, bytes]:
+def _find_candidates(data: Array) -> tuple[Array, bytes]:
     """For each byte, where the bytes from it on occurred last, and whether copying from there is worth it."""
     count = len(data) - _COPY_MIN + 1
     # Eight bytes from every position on, read in place, of which the first few are kept.
@@ -63,13 +63,13 @@ def _candidates(data: Array) -> tuple[Array, bytes]:
     return source, worth.astype(np.uint8).tobytes()
 
 
-def _literals(data: bytes) -> bytes:
+def _pack_literals(data: bytes) -> bytes:
     if len(data) <= _LITERALS_MAX:
         return bytes((len(data) - 1,)) + data if data else b""
     whole = len(data) - len(data) % _LITERALS_MAX
     runs = np.full((whole // _LITERALS_MAX, _LITERALS_MAX + 1), _LITERALS_MAX - 1, np.uint8)
     runs[:, 1:] = np.frombuffer(data, np.uint8, whole).reshape(-1, _LITERALS_MAX)
-    return runs.tobytes() + _literals(data[whole:])
+    return runs.tobytes() + _pack_literals(data[whole:])
 
 
 def decompress(stream: bytes, size: int, where: str = "LZF data") -> bytes:

@@ -112,7 +112,7 @@ def peek(path: Path) -> Header | None:
 
 
 def is_placed(path: Path) -> bool:
-    """Whether the file says where its sensor was: in our comment, or by a VIEWPOINT that is not the default."""
+    """Whether the file has the position of its sensor: in our comment, or by a VIEWPOINT that is not the default."""
     layout = _parse_layout(read_head(path, b"\nDATA"), str(path))
     return _find_header(layout, str(path)) is not None or layout.viewpoint != _NO_VIEWPOINT
 

@@ -178,13 +178,13 @@ def _read_ascii(layout: _PlyHeader, data: bytes, where: str) -> dict[str, Array]
         raise _TruncatedError
     rows = [line.split() for line in lines[: element.count]]
     if element.has_list:
-        rows = [_scalars(row, element) for row in rows]
+        rows = [_select_scalars(row, element) for row in rows]
     scalars = _Element(element.name, element.count, tuple(p for p in element.properties if p[2] is None))
     words = [word for row in rows for word in row]
     return unpack(from_text(words, scalars.dtype("="), element.count, where))
 
 
-def _scalars(words: list[bytes], element: _Element) -> list[bytes]:
+def _select_scalars(words: list[bytes], element: _Element) -> list[bytes]:
     kept, at = [], 0
     for _, _, count in element.properties:
         if count is None:

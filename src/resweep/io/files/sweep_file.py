@@ -135,7 +135,7 @@ def _read(path: Path) -> Sweep:
     except ResweepError:
         raise
     except (*UNZIP_ERRORS, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise _damage_error(path, error) from error
+        raise _make_damage_error(path, error) from error
 
 
 def peek(path: Path) -> Header | None:
@@ -150,20 +150,20 @@ def peek(path: Path) -> Header | None:
     except ResweepError:
         raise
     except (*UNZIP_ERRORS, ValueError, RecursionError) as error:
-        raise _damage_error(path, error) from error
+        raise _make_damage_error(path, error) from error
 
 
 def read_facts(path: Path) -> Facts | None:
-    """What is known of the log that the sweep was written from, or None if the file does not say."""
+    """What is known of the log that the sweep was written from, or None if the file does not have it."""
     try:
         with zipfile.ZipFile(path) as archive:
             data = _Entries(archive, path).record.get("log")
     except ResweepError:
         raise
     except (*UNZIP_ERRORS, ValueError, RecursionError) as error:
-        raise _damage_error(path, error) from error
+        raise _make_damage_error(path, error) from error
     if data is not None and not isinstance(data, dict):
-        raise _damage_error(path, ValueError("'log' is no object"))
+        raise _make_damage_error(path, ValueError("'log' is no object"))
     return None if data is None else Facts.from_dict(data, str(path))
 
 
@@ -175,7 +175,7 @@ def _read_boxes(entries: _Entries) -> Boxes | None:
     return Boxes(name=names, **{name: entries.array(_BOXES + name) for name in _BOX if _BOXES + name in entries})
 
 
-def _damage_error(path: Path, error: Exception) -> ResweepError:
+def _make_damage_error(path: Path, error: Exception) -> ResweepError:
     return SweepError(f"{path}: truncated or not a .sweep file ({error}); fetch or write it again", FaultKind.TRUNCATED)
 
 

@@ -22,7 +22,7 @@ OpenFile = Callable[[Path], AbstractContextManager[Path]]
 OnSweep = Callable[[int, int, int], None]
 
 
-class WriteSweep(Protocol[R_co]):
+class SweepWriter(Protocol[R_co]):
     """Writes the files of one sweep; a function of a module or a partial of one, as it may run in another process."""
 
     def __call__(self, sweep: Sweep, at: int, open_file: OpenFile) -> R_co:
@@ -30,7 +30,7 @@ class WriteSweep(Protocol[R_co]):
         ...
 
 
-class Pending:
+class PendingSweeps:
     """The sweeps of ``log`` on their way to a writer, which has `write` write the missing ones or iterates over all.
 
     ``partial`` is the folder of a write that resumes, None for one that does not. A writer that needs every sweep, as
@@ -55,7 +55,7 @@ class Pending:
     def __len__(self) -> int:
         return len(self._log)
 
-    def write(self, is_finished: Callable[[int], bool], write: WriteSweep[R]) -> Iterator[R]:
+    def write(self, is_finished: Callable[[int], bool], write: SweepWriter[R]) -> Iterator[R]:
         """Write all sweeps that are not finished: what ``write`` gives of each; for files that stand alone.
 
         A sweep is finished once the last file of it has its name. If the write resumes, or several processes share in
@@ -70,7 +70,7 @@ class Pending:
 
     def __iter__(self) -> Iterator[Sweep]:
         copies = None if self._partial is None else self._partial / "sweeps"
-        missing = self._find_missing(lambda at: copies is not None and _copy(copies, at).is_file())
+        missing = self._find_missing(lambda at: copies is not None and _name_copy(copies, at).is_file())
         loaded = map_batches(
             self._workers, partial(_load_sweep, self._log, copies), missing, self._what, show=self._progress
         )
@@ -81,7 +81,7 @@ class Pending:
                 self._report(_count(sweep))
             else:
                 assert copies is not None
-                sweep = sweep_file.read(_copy(copies, at))
+                sweep = sweep_file.read(_name_copy(copies, at))
             yield sweep
 
     def _find_missing(self, is_finished: Callable[[int], bool]) -> list[int]:
@@ -97,7 +97,7 @@ class Pending:
             self._on_sweep(*counts)
 
 
-def _write_sweep(log: Log, write: WriteSweep[Any], open_file: OpenFile, at: int) -> tuple[Any, tuple[int, int, int]]:
+def _write_sweep(log: Log, write: SweepWriter[Any], open_file: OpenFile, at: int) -> tuple[Any, tuple[int, int, int]]:
     """Load and write a sweep; what `OnSweep` is called with too."""
     sweep = log[at]
     return write(sweep, at, open_file), _count(sweep)
@@ -111,10 +111,10 @@ def _load_sweep(log: Log, copies: Path | None, at: int) -> Sweep:
     """A sweep, of which a copy is kept in ``copies``."""
     sweep = log[at]
     if copies is not None:
-        with atomic_file(_copy(copies, at)) as temporary:
+        with atomic_file(_name_copy(copies, at)) as temporary:
             sweep_file.write(sweep, temporary)
     return sweep
 
 
-def _copy(copies: Path, at: int) -> Path:
+def _name_copy(copies: Path, at: int) -> Path:
     return copies / f"{at:06d}.sweep"

@@ -22,7 +22,7 @@ from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io import poses
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.folders.faults import Faults, refuse_faulty
-from resweep.io.folders.pending import OpenFile, Pending
+from resweep.io.folders.pending import OpenFile, PendingSweeps
 from resweep.io.folders.pose_files import ASSUMED_RATE_HZ, find_pose_file, pair_good_poses, pair_poses, parse_stamps
 from resweep.io.format import Format, explain_errors, is_placed, peek_as, read_as
 from resweep.io.points.header import Header
@@ -36,13 +36,13 @@ RATE_HZ = ASSUMED_RATE_HZ
 # No sweep lasts this long, so point times below it count from its start.
 _RELATIVE_S = 10.0
 _SLACK_S = 0.1
-_COMPARED = 20  # files whose fields are compared to know what a log's points have
+_COMPARED_FILES = 20  # files whose fields are compared to know what a log's points have
 
 
-def write_sweeps(entry: Format, log: Log, sweeps: Pending, folder: Path, frame: str, **options: Any) -> None:
+def write_sweeps(entry: Format, log: Log, sweeps: PendingSweeps, folder: Path, frame: str, **options: Any) -> None:
     """Fill ``folder`` with one file a sweep, and their poses."""
     assert entry.write is not None
-    place = partial(_sweep_file, folder, entry.suffixes[0])
+    place = partial(_name_sweep_file, folder, entry.suffixes[0])
     write = partial(_write_sweep, partial(entry.write, frame=frame, **options), folder, entry.suffixes[0])
     for _ in sweeps.write(lambda at: place(at).is_file(), write):
         pass
@@ -52,14 +52,14 @@ def write_sweeps(entry: Format, log: Log, sweeps: Pending, folder: Path, frame: 
     poses.write_poses(trajectory, folder / "poses.txt", "tum")
 
 
-def _sweep_file(folder: Path, suffix: str, at: int) -> Path:
+def _name_sweep_file(folder: Path, suffix: str, at: int) -> Path:
     return folder / f"{at:06d}{suffix}"
 
 
 def _write_sweep(
     write: Callable[[Sweep, Path], None], folder: Path, suffix: str, sweep: Sweep, at: int, open_file: OpenFile
 ) -> None:
-    with open_file(_sweep_file(folder, suffix, at)) as file:
+    with open_file(_name_sweep_file(folder, suffix, at)) as file:
         write(sweep, file)
 
 
@@ -118,10 +118,10 @@ def open_sweeps(
 
 
 def _are_placed(entry: Format, files: list[Path]) -> bool:
-    """Whether the files say where their sensor was, as far as some of them show."""
+    """Whether the files have the position of their sensor, as far as some of them show."""
     try:
-        return all(is_placed(entry, file) for file in files[:: max(1, len(files) // _COMPARED)])
-    except ResweepError:  # reading that file itself will say so
+        return all(is_placed(entry, file) for file in files[:: max(1, len(files) // _COMPARED_FILES)])
+    except ResweepError:  # reading that file itself raises it
         return False
 
 
@@ -141,10 +141,10 @@ def find_labels(entry: Format, files: list[Path]) -> LabelSet:
     if entry.labels is None:
         return UNKNOWN_LABELS
     found = NO_LABELS
-    for file in files[:: max(1, len(files) // _COMPARED)]:
+    for file in files[:: max(1, len(files) // _COMPARED_FILES)]:
         try:
             found = entry.labels(file)
-        except (ResweepError, OSError, ValueError):  # reading that file itself will say so
+        except (ResweepError, OSError, ValueError):  # reading that file itself raises it
             found = UNKNOWN_LABELS
         if found != NO_LABELS:
             break
@@ -158,17 +158,17 @@ def _require_same_fields(entry: Format, files: list[Path]) -> Callable[[Path], N
     def common() -> tuple[frozenset[str], str]:
         heads: Counter[frozenset[str]] = Counter()
         example: dict[frozenset[str], str] = {}
-        for file in files[:: max(1, len(files) // _COMPARED)]:
+        for file in files[:: max(1, len(files) // _COMPARED_FILES)]:
             try:
                 names = frozenset(entry.fields(file)) if entry.fields is not None else frozenset()
-            except (ResweepError, OSError, ValueError):  # reading that file itself will say so
+            except (ResweepError, OSError, ValueError):  # reading that file itself raises it
                 continue
             heads[names] += 1
             example.setdefault(names, file.name)
         return (names := heads.most_common(1)[0][0], example[names])[:2] if heads else (frozenset(), "")
 
     def check(file: Path) -> None:
-        if entry.fields is None or not file.is_file():  # reading a file that is gone says so
+        if entry.fields is None or not file.is_file():  # reading a file that is gone raises
             return
         wanted, example = common()
         with explain_errors(entry, file):

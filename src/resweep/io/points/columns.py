@@ -60,9 +60,9 @@ def express_points(sweep: Sweep, frame: str) -> Array:
 
 
 def has_point_times(sweep: Sweep) -> bool:
-    """Whether the sweep says when each of its points was taken.
+    """Whether each point of a sweep has a time of its own.
 
-    It does not where all beams have one time. A time column would then say nothing, and programs that scale a
+    Where all beams have one time, they do not. A time column would then hold nothing, and programs that scale a
     sweep's times to 0..1 divide by zero (KISS-ICP aborts), so writers leave it out. A sweep in motion whose one
     time is not its timestamp keeps it: its points lie elsewhere without.
     """
@@ -127,7 +127,7 @@ def sweep_from_columns(
     """A sweep of the points in named columns (n,), whatever of ours is among them; the rest is ``extra``.
 
     Points at exactly 0 0 0 are beams without return as some drivers write them: where ring and column are known
-    they become beams that point where their neighbours say, else they are left out. NaN coordinates are an error
+    they become beams that point between their neighbours, else they are left out. NaN coordinates are an error
     unless ``drop_nan``, and then no returns either. Without ``header`` the points are taken to be in the
     sensor's frame at ``pose``; clouds far from the origin get a world pose near them instead.
     """

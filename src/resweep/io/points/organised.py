@@ -12,7 +12,7 @@ _MAX_RINGS = 256  # an image with more rows and columns is a camera's
 def add_cells(columns: dict[str, Array], height: int, width: int) -> dict[str, Array]:
     """``columns`` of an image of ``height`` x ``width`` points, row by row, with ``ring`` and ``column`` added.
 
-    A ring that the cloud gives itself is kept, and says whether rows or columns of the image are the firings.
+    A ring that the cloud gives itself is kept, and decides whether rows or columns of the image are the firings.
     Of an image without, the shorter side is that of the rings.
     """
     taken = {name.lower() for name in columns}

@@ -58,14 +58,14 @@ def from_text(words: Sequence[bytes], dtype: np.dtype[Any], count: int, where: s
     for name, width in zip(dtype.names or (), widths, strict=True):
         cells = table[:, at : at + width]
         try:
-            rows[name] = _numbers(cells, dtype[name].base).reshape(rows[name].shape)
+            rows[name] = _parse_numbers(cells, dtype[name].base).reshape(rows[name].shape)
         except ValueError as error:
             raise InputError(f"{where}: field '{name}' holds something that is no number ({error})") from error
         at += width
     return rows
 
 
-def _numbers(cells: Array, dtype: np.dtype[Any]) -> Array:
+def _parse_numbers(cells: Array, dtype: np.dtype[Any]) -> Array:
     if dtype.kind == "f":
         return cells.astype(dtype)
     try:

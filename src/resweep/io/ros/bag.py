@@ -1,7 +1,7 @@
 """ROS 1 bags and ROS 2 bags (SQLite and MCAP): a topic of PointCloud2 as a log.
 
 Poses come from TF, up to the topmost frame above the cloud's, else from the one odometry or pose topic. Clouds
-with point times get the motion through them; ``compensated=True`` says that they were deskewed before.
+with point times get the motion through them; ``compensated=True`` marks them as deskewed before.
 Opening reads the clouds' stamps and the poses, by the bag's index where it is not compressed, else by going
 through it once; points are decoded only when a sweep is asked for. Needs the package ``rosbags``.
 """
@@ -151,7 +151,7 @@ def _cut_motion(times: Array, motion: Trajectory) -> Trajectory | None:
 def _find_motion(
     bag: _Bag, frame: str, pose_topic: str | None, world: str | None
 ) -> tuple[Trajectory | None, dict[str, Any]]:
-    """``T_world_cloud`` over time, a little beyond its ends, and what the log says about it."""
+    """``T_world_cloud`` over time, a little beyond its ends, and what the log notes about it."""
     frames = Frames.read(bag.every(bag.topics(TF_TYPES)), f"{bag.path}, TF")
     motion = None if pose_topic is not None else frames.motion(frame, world)
     if motion is not None:
@@ -255,7 +255,7 @@ class _Bag:
 
     def _stamp(self, raw: bytes, moment: int) -> float:
         """The header stamp at a message's beginning; the time of recording where it was never set."""
-        if self.is2:  # CDR: the second byte of the encapsulation says which end comes first
+        if self.is2:  # CDR: the second byte of the encapsulation is the byte order
             sec, nanosec = struct.unpack_from("<iI" if raw[1] & 1 else ">iI", raw, 4)
         else:
             sec, nanosec = struct.unpack_from("<II", raw, 4)

@@ -52,7 +52,7 @@ def _cut(size: int, limit: int | None) -> int:
     return size if limit is None else min(size, limit)
 
 
-def _from_sqlite(file: Path, topic: str, limit: int | None) -> Messages:
+def _read_sqlite(file: Path, topic: str, limit: int | None) -> Messages:
     with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as base:
         (ids,) = zip(*base.execute("SELECT id FROM topics WHERE name = ?", (topic,)).fetchall(), strict=True)
         places = base.execute(
@@ -70,12 +70,12 @@ def _from_sqlite(file: Path, topic: str, limit: int | None) -> Messages:
         return found
 
 
-def _from_mcap(file: Path, topic: str, limit: int | None) -> Messages:
+def _read_mcap(file: Path, topic: str, limit: int | None) -> Messages:
     found: Messages = []
     with BoundedPath(file).open("rb") as stream:
         channels: set[int] = set()
         chunks: list[tuple[int, dict[int, int]]] = []
-        for kind, body in _mcap_summary(stream, file.stat().st_size):
+        for kind, body in _read_mcap_summary(stream, file.stat().st_size):
             if kind == 0x04:
                 number, _, length = struct.unpack_from("<HHI", body)
                 if body[8 : 8 + length].decode() == topic:
@@ -101,7 +101,7 @@ def _from_mcap(file: Path, topic: str, limit: int | None) -> Messages:
     return found
 
 
-def _mcap_summary(stream: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
+def _read_mcap_summary(stream: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
     """The records of the summary: opcode and content."""
     (start,) = struct.unpack("<Q", _read(stream, size - 8 - 20, 8))
     if not start:
@@ -113,18 +113,18 @@ def _mcap_summary(stream: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
         at += 9 + length
 
 
-def _from_bag(file: Path, topic: str, limit: int | None) -> Messages:
+def _read_bag(file: Path, topic: str, limit: int | None) -> Messages:
     found: Messages = []
     with BoundedPath(file).open("rb") as stream:
         if not stream.readline(64).startswith(b"#ROSBAG V2.0"):
             raise _HiddenError
-        fields, _, _ = _bag_record(stream, stream.tell())
+        fields, _, _ = _read_bag_record(stream, stream.tell())
         (at,) = struct.unpack("<Q", fields[b"index_pos"])
         size = file.stat().st_size
         wanted: set[bytes] = set()
         chunks: list[int] = []
         while at < size:
-            fields, _, at = _bag_record(stream, at)
+            fields, _, at = _read_bag_record(stream, at)
             if fields[b"op"] == b"\x07" and fields[b"topic"].decode() == topic:
                 wanted.add(fields[b"conn"])
             elif fields[b"op"] == b"\x06":
@@ -132,27 +132,27 @@ def _from_bag(file: Path, topic: str, limit: int | None) -> Messages:
         if not wanted or not chunks:
             raise _HiddenError
         for chunk in chunks:
-            fields, body, at = _bag_record(stream, chunk)
+            fields, body, at = _read_bag_record(stream, chunk)
             if fields[b"compression"] != b"none":
                 raise _HiddenError
             while at < size:  # the chunk's index follows it, a record for each connection
-                fields, entries, at = _bag_record(stream, at)
+                fields, entries, at = _read_bag_record(stream, at)
                 if fields[b"op"] != b"\x04":
                     break
                 if fields[b"conn"] in wanted:
                     for sec, nanosec, offset in struct.iter_unpack("<III", _read(stream, entries, at - entries)):
-                        found.append((sec * 10**9 + nanosec, _bag_message(stream, body + offset, limit)))
+                        found.append((sec * 10**9 + nanosec, _read_bag_message(stream, body + offset, limit)))
     return found
 
 
-def _bag_message(stream: BinaryIO, at: int, limit: int | None) -> bytes:
-    fields, data, end = _bag_record(stream, at)
+def _read_bag_message(stream: BinaryIO, at: int, limit: int | None) -> bytes:
+    fields, data, end = _read_bag_record(stream, at)
     while fields[b"op"] == b"\x07":  # a connection may be introduced right before its first message
-        fields, data, end = _bag_record(stream, end)
+        fields, data, end = _read_bag_record(stream, end)
     return _read(stream, data, _cut(end - data, limit))
 
 
-def _bag_record(stream: BinaryIO, at: int) -> tuple[dict[bytes, bytes], int, int]:
+def _read_bag_record(stream: BinaryIO, at: int) -> tuple[dict[bytes, bytes], int, int]:
     """A record's header fields, and where its data begin and end."""
     (length,) = struct.unpack("<I", _read(stream, at, 4))
     head = _read(stream, at + 4, length)
@@ -169,7 +169,7 @@ def _bag_record(stream: BinaryIO, at: int) -> tuple[dict[bytes, bytes], int, int
 
 
 _BY_SUFFIX: dict[str, Callable[[Path, str, int | None], Messages]] = {
-    ".bag": _from_bag,
-    ".db3": _from_sqlite,
-    ".mcap": _from_mcap,
+    ".bag": _read_bag,
+    ".db3": _read_sqlite,
+    ".mcap": _read_mcap,
 }

@@ -7,11 +7,11 @@ the default layout, motion-compensated clouds are stamped at the time of their p
 in the drivers' layouts. ``livox`` also writes Livox's own message on ``/livox/lidar``.
 
 Where poses are known, ``/odom`` and ``/tf`` have the pose at each stamp, ``/imu`` an ideal inertial sensor at 200 Hz.
-``/tf_static`` says where the sensors sit. The motion through each sweep of raw points is on ``/resweep/motion`` as a
+``/tf_static`` has the mounts of the sensors. The motion through each sweep of raw points is on ``/resweep/motion`` as a
 Path of its stamp; a sweep without is motion-compensated. Boxes and empty beams have no place.
 
 ROS takes a stamp of zero for none. A log that begins at or before zero is therefore moved to begin at 1000 s. The
-drivers' layouts have intensities from 0 to 255; brighter ones are cut there, as the sensors' saturate. The shift of
+drivers' layouts have intensities from 0 to 255; larger ones are clipped there, as the sensors' saturate. The shift of
 times and the factor of intensities are noted in the bag's ``custom_data``, and undone when it is read.
 """
 
@@ -186,7 +186,7 @@ class _BagDraft:
 
 
 def choose_scale(intensity: Array) -> float:
-    """The factor that puts intensities on 0 to 255, from where all but the brightest hundredth end: 1, 255 or 65535."""
+    """The factor that puts intensities on 0 to 255, by the 99 % quantile: 1, 255 or 65535."""
     finite = intensity[np.isfinite(intensity)]
     top = float(np.quantile(finite, 0.99)) if len(finite) else 0.0
     return 255.0 if top <= 1.5 else 1.0 if top <= 255.0 else 255.0 / 65535.0

@@ -49,12 +49,12 @@ def bound_decompression() -> None:
     chunks = require("rosbags.rosbag2.storage_mcap", "reading ROS bags")
     second = require("rosbags.rosbag2.reader", "reading ROS bags")
     zstd = second.zstd
-    first.decompressors.update(bz2=_within(bz2.BZ2Decompressor), lz4=_within(lz4))
-    chunks.DECOMPRESSORS.update(lz4=_within(lz4), zstd=_within(zstd.ZstdDecompressor))
-    second.zstd = SimpleNamespace(decompress=_within(zstd.ZstdDecompressor), open=_open_zstd(zstd))
+    first.decompressors.update(bz2=_bound_decompressor(bz2.BZ2Decompressor), lz4=_bound_decompressor(lz4))
+    chunks.DECOMPRESSORS.update(lz4=_bound_decompressor(lz4), zstd=_bound_decompressor(zstd.ZstdDecompressor))
+    second.zstd = SimpleNamespace(decompress=_bound_decompressor(zstd.ZstdDecompressor), open=_open_zstd(zstd))
 
 
-def _within(make: Callable[[], Any]) -> Callable[..., bytes]:
+def _bound_decompressor(make: Callable[[], Any]) -> Callable[..., bytes]:
     def decompress(data: bytes, size: int | None = None) -> bytes:
         del size  # what the file claims
         return decompress_within(make, data, _WHERE)

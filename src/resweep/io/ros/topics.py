@@ -46,7 +46,10 @@ class Topics:
         self._channels = {
             topic: (
                 writer.add_connection(
-                    topic, kind, typestore=self._store, offered_qos_profiles=_latched() if topic == "/tf_static" else ()
+                    topic,
+                    kind,
+                    typestore=self._store,
+                    offered_qos_profiles=_make_latched() if topic == "/tf_static" else (),
                 ),
                 kind,
             )
@@ -149,7 +152,7 @@ class Topics:
         self._write(LIVOX_TOPIC, time, livox.serialize(self._store, self._header(time, LIDAR), cloud))
 
 
-def _latched() -> tuple[Any, ...]:
+def _make_latched() -> tuple[Any, ...]:
     """The quality of service of tf2's static broadcaster: late subscribers get the last message too."""
     given = require("rosbags.interfaces", "writing ROS bags")
     endless = given.QosTime(9223372036, 854775807)  # as ROS 2 records durations without end

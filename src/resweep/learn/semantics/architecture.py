@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Layers(Protocol[T]):
-    """What a network is made of. ``where`` names rows of neighbours of a pyramid, such as ``same0`` or ``down1``."""
+    """The layers of a network. ``where`` names rows of neighbours of a pyramid, such as ``same0`` or ``down1``."""
 
     def linear(self, name: str, x: T, channels: int, activate: bool = True) -> T:
         """A linear layer with normalisation."""

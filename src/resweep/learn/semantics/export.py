@@ -21,7 +21,7 @@ _IR = 8
 def export(network: KpConvNetwork) -> bytes:
     """The network as the bytes of an ONNX file; the same for the same weights."""
     onnx = require("onnx", "writing a network as ONNX")
-    graph = _Graph(network, onnx.helper)
+    graph = _GraphLayers(network, onnx.helper)
     scores = follow(graph, "features", network.config, network.classes)
     graph.nodes.append(onnx.helper.make_node("Identity", [scores], ["scores"]))
     given, count = onnx.helper.make_tensor_value_info, len(network.config.features)
@@ -44,7 +44,7 @@ def export(network: KpConvNetwork) -> bytes:
     return written
 
 
-class _Graph:
+class _GraphLayers:
     """Follows the network with names of values in a graph."""
 
     def __init__(self, network: KpConvNetwork, helper: Any) -> None:
@@ -78,8 +78,8 @@ class _Graph:
         return self._wide(self._node("LeakyRelu", self._node("Add", x, y), alpha=SLOPE), self.channels(x))
 
     def classify(self, name: str, x: str, classes: int) -> str:
-        weight = self._constant(f"{name}.weight", _array(self._network.weights[name]))
-        bias = self._constant(f"{name}.bias", _array(self._network.weights["bias"]))
+        weight = self._constant(f"{name}.weight", _to_array(self._network.weights[name]))
+        bias = self._constant(f"{name}.bias", _to_array(self._network.weights["bias"]))
         return self._wide(self._node("Gemm", x, weight, bias), classes)
 
     def channels(self, x: str) -> int:
@@ -89,10 +89,10 @@ class _Graph:
         """Weights and bias of a linear layer and the normalisation after it."""
         norm = self._network.norms[name]
         mean, variance, scale, shift = (
-            _array(item).astype(np.float64) for item in (norm.running_mean, norm.running_var, norm.weight, norm.bias)
+            _to_array(item).astype(np.float64) for item in (norm.running_mean, norm.running_var, norm.weight, norm.bias)
         )
         factor = scale / np.sqrt(variance + norm.eps)
-        weight = _array(self._network.weights[name]).astype(np.float64) * factor
+        weight = _to_array(self._network.weights[name]).astype(np.float64) * factor
         return weight.astype(np.float32), (shift - mean * factor).astype(np.float32)
 
     def _gather(self, x: str, where: str) -> str:
@@ -120,7 +120,7 @@ class _Graph:
         """Squared distances (n, k, h) along one axis of offsets (n, h, 3) from the kernel's points."""
         along = self._node("Gather", offset, self._integers(f"axis{axis}", axis), axis=2)
         along = self._node("Unsqueeze", along, self._integers("one", [1]))
-        kernel = self._constant(f"kernel{axis}", _array(self._network.kernel)[:, axis][:, None])
+        kernel = self._constant(f"kernel{axis}", _to_array(self._network.kernel)[:, axis][:, None])
         apart = self._node("Sub", along, kernel)
         return self._node("Mul", apart, apart)
 
@@ -146,6 +146,6 @@ class _Graph:
         return name
 
 
-def _array(tensor: Any) -> Array:
+def _to_array(tensor: Any) -> Array:
     found: Array = tensor.detach().numpy()
     return found

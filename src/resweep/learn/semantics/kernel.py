@@ -17,7 +17,7 @@ _STEPS, _FIRST_STEP, _MAX_STEP = 4000, 0.05, 0.1
 def _spread(count: int) -> tuple[tuple[float, float, float], ...]:
     """Points that minimise |x|² of each and 1 / distance of each two; the first is held in the middle."""
     points = np.zeros((count, 3))
-    points[1:] = _spiral(count - 1)
+    points[1:] = _make_spiral(count - 1)
     for step in range(_STEPS):
         apart = points[:, None] - points[None]
         distance = np.linalg.norm(apart, axis=2)
@@ -31,7 +31,7 @@ def _spread(count: int) -> tuple[tuple[float, float, float], ...]:
     return tuple((float(x), float(y), float(z)) for x, y, z in points)
 
 
-def _spiral(count: int) -> Array:
+def _make_spiral(count: int) -> Array:
     """Points (n, 3) on the unit sphere that are about evenly apart, to begin with."""
     turn = math.pi * (3 - math.sqrt(5))
     z = [1 - (2 * at + 1) / count for at in range(count)]
@@ -43,6 +43,6 @@ def _spiral(count: int) -> Array:
     )
 
 
-def kernel_points(count: int, extent: float) -> Array:
+def place_kernel_points(count: int, extent: float) -> Array:
     """The points (count, 3) float32 of a kernel, in cells; each reaches ``extent`` cells."""
     return (np.array(_spread(count)) * extent).astype(np.float32)

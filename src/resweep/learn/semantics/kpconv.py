@@ -8,7 +8,7 @@ from typing import Any
 
 from resweep.learn.semantics.architecture import follow
 from resweep.learn.semantics.config import NetworkConfig
-from resweep.learn.semantics.kernel import kernel_points
+from resweep.learn.semantics.kernel import place_kernel_points
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.segmentation.pyramid import Pyramid
@@ -41,13 +41,13 @@ class KpConvNetwork:
         self.config, self.classes = config, classes
         self.weights, self.norms = torch.nn.ParameterDict(), torch.nn.ModuleDict()
         self.weights["bias"] = torch.nn.Parameter(torch.zeros(classes))
-        self.kernel = torch.from_numpy(kernel_points(config.kernel_points, config.extent))
-        follow(_Counting(self, torch), len(config.features), config, classes)
+        self.kernel = torch.from_numpy(place_kernel_points(config.kernel_points, config.extent))
+        follow(_ParameterMaker(self, torch), len(config.features), config, classes)
         self.module = torch.nn.ModuleDict({"weights": self.weights, "norms": self.norms})
 
     def __call__(self, features: Any, inputs: Mapping[str, Any]) -> Any:
         """Scores of the points; ``inputs`` are the arrays of the pyramid as tensors, by name."""
-        return follow(_Running(self, inputs), features, self.config, self.classes)
+        return follow(_TensorLayers(self, inputs), features, self.config, self.classes)
 
 
 def to_tensors(pyramid: Pyramid) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def predict(network: KpConvNetwork, features: Array, pyramid: Pyramid) -> Array:
     return found
 
 
-class _Counting:
+class _ParameterMaker:
     """Follows the network by its numbers of channels, and makes its parameters."""
 
     def __init__(self, network: KpConvNetwork, torch: Any) -> None:
@@ -103,7 +103,7 @@ class _Counting:
         return x
 
 
-class _Running:
+class _TensorLayers:
     """Follows the network with tensors."""
 
     def __init__(self, network: KpConvNetwork, inputs: Mapping[str, Any]) -> None:

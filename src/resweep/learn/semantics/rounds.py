@@ -60,7 +60,7 @@ def train(
     torch = load_torch()
     network = KpConvNetwork(config.network, classes, config.seed)
     optimiser = torch.optim.AdamW(network.module.parameters(), config.rate, weight_decay=config.weight_decay)
-    weight = torch.from_numpy(class_weights(training, classes, config.balance))
+    weight = torch.from_numpy(weigh_classes(training, classes, config.balance))
     state, best = TrainingProgress(), network.module.state_dict()
     file = None if folder is None else folder / CHECKPOINT
     if file is not None and file.is_file():
@@ -87,7 +87,7 @@ def train(
     return network, state
 
 
-def class_weights(samples: Sequence[Sample], classes: int, balance: float) -> Array:
+def weigh_classes(samples: Sequence[Sample], classes: int, balance: float) -> Array:
     """Weights (c,) float32 of the classes, by their share of all points; 0 for one that does not occur."""
     count = sum(np.bincount(sample.label[sample.label >= 0], minlength=classes) for sample in samples)
     share = np.asarray(count) / max(int(np.sum(count)), 1)
@@ -128,7 +128,7 @@ def _run_round(
         torch.manual_seed(config.seed * 1_000_003 + step)  # of dropout
         features, label, pyramid = draw_batch(samples, config, np.random.default_rng([config.seed, step]))
         for group in optimiser.param_groups:
-            group["lr"] = config.rate * rate_share(step / total)
+            group["lr"] = config.rate * schedule_rate(step / total)
         scores = network(torch.from_numpy(features), to_tensors(pyramid))
         loss = torch.nn.functional.cross_entropy(scores, torch.from_numpy(label), weight, ignore_index=IGNORED)
         if torch.isfinite(loss):  # not where no point of the parts has a class
@@ -141,7 +141,7 @@ def _run_round(
     return float(np.mean(losses)) if losses else math.nan
 
 
-def rate_share(done: float) -> float:
+def schedule_rate(done: float) -> float:
     """The share of the highest rate when a share of the steps is done: up in a line, down as a cosine."""
     if done < _WARM_UP:
         return max(done / _WARM_UP, 0.05)

@@ -1,8 +1,8 @@
 """Where the sensor was, from pulses of several returns.
 
-All returns of a pulse lie on one line through the sensor. Lines of pulses that were fired within half a second meet
-where it was (Roussel, Bourdon and Achim 2020, "Range and scan angle normalization of LiDAR"; Gatziolis and McGaughey
-2019, "Reconstructing aircraft trajectories from multi-return airborne laser-scanning data").
+All returns of a pulse lie on one line through the sensor. Lines of pulses that were fired within half a second
+intersect where it was (Roussel, Bourdon and Achim 2020, "Range and scan angle normalization of LiDAR"; Gatziolis and
+McGaughey 2019, "Reconstructing aircraft trajectories from multi-return airborne laser-scanning data").
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from resweep.pose import Array
 from resweep.sweep import Sweep
 
 # Chosen by hand but for the first.
-_BIN_S = 0.5  # within which a sensor is taken to stand still, as in Roussel 2020
-_MIN_M = 0.5  # between the first and the last return of a pulse that gives a line
-_MIN = 10  # lines that give a position
+_BIN_S = 0.5  # within which a sensor is taken as stationary, as in Roussel 2020
+_MIN_LENGTH_M = 0.5  # between the first and the last return of a pulse that gives a line
+_MIN_LINES = 10  # lines that give a position
 _ROUNDS = 6  # of reweighting
 _MAX_OFF_RAD = np.deg2rad(3.0)  # by which a line may miss the position
 _MIN_NEAR_SHARE = 0.5  # of the lines, which must miss it by less
@@ -71,7 +71,7 @@ def read_lines(sweep: Sweep, points: Array) -> Lines:
     first, last = first[whole], last[whole]
     begin, end = points[rows[first]], points[rows[last]]
     length = portable.norm(begin - end)
-    long = length >= _MIN_M
+    long = length >= _MIN_LENGTH_M
     up = (begin - end)[long] / length[long, None]
     return Lines(begin[long], up, length[long], time[first][long], origin[first][long])
 
@@ -105,7 +105,7 @@ class Track:
 
 
 def find_track(lines: Lines) -> Track:
-    """Where the sensor was, every half second in which enough lines meet; it may be empty."""
+    """Where the sensor was, every half second in which enough lines intersect; it may be empty."""
     if len(lines.time) == 0:
         return Track({})
     slot = np.floor((lines.time - lines.time.min()) / _BIN_S).astype(np.int64)
@@ -137,23 +137,23 @@ def _intersect(lines: Lines, number: Array, count: int) -> tuple[Array, Array]:
     weight = lines.length_m**2
     place: Array = np.zeros((count, 3))
     for _ in range(_ROUNDS):
-        place, _ = _solve(across, point, weight, number, count)
+        place, _ = _solve_lines(across, point, weight, number, count)
         distance, angle = _measure(across, point, place[number])
         noise = np.maximum(np.median(angle * lines.length_m), 1e-9)
         error = distance * noise / lines.length_m  # metres by which a line misses
         weight = 1.0 / (error**2 * (1.0 + (angle * lines.length_m / (_CAUCHY_WIDTH * noise)) ** 2))
-    place, covariance = _solve(across, point, weight, number, count)
+    place, covariance = _solve_lines(across, point, weight, number, count)
     distance, angle = _measure(across, point, place[number])
     ahead = np.einsum("ni,ni->n", place[number] - point, lines.up) > 0
     lines_of = np.bincount(number, minlength=count)
     mean_m = np.bincount(number, distance, count) / np.maximum(lines_of, 1)
     near = np.bincount(number, (angle < _MAX_OFF_RAD) & ahead, count) / np.maximum(lines_of, 1)
     unsure = np.sqrt(np.maximum(np.trace(covariance, axis1=1, axis2=2), 0.0))
-    good = (lines_of >= _MIN) & (near >= _MIN_NEAR_SHARE) & (unsure < _MAX_UNSURE * mean_m)
+    good = (lines_of >= _MIN_LINES) & (near >= _MIN_NEAR_SHARE) & (unsure < _MAX_UNSURE * mean_m)
     return place + middle, np.asarray(good & np.isfinite(place).all(axis=1))
 
 
-def _solve(across: Array, point: Array, weight: Array, number: Array, count: int) -> tuple[Array, Array]:
+def _solve_lines(across: Array, point: Array, weight: Array, number: Array, count: int) -> tuple[Array, Array]:
     matrix, right = np.zeros((count, 3, 3)), np.zeros((count, 3))
     weighed = across * weight[:, None, None]
     for i in range(3):
@@ -161,7 +161,7 @@ def _solve(across: Array, point: Array, weight: Array, number: Array, count: int
         for j in range(3):
             matrix[:, i, j] = np.bincount(number, weighed[:, i, j], count)
     scale = np.maximum(np.trace(matrix, axis1=1, axis2=2), 1e-300)
-    with np.errstate(all="ignore"):  # groups of parallel lines meet nowhere
+    with np.errstate(all="ignore"):  # groups of parallel lines have no intersection
         inverse = portable.inv3(matrix / scale[:, None, None]) / scale[:, None, None]
         place = np.einsum("nij,nj->ni", inverse, right)
     return np.nan_to_num(place, nan=0.0, posinf=0.0, neginf=0.0), np.nan_to_num(inverse, nan=np.inf, posinf=np.inf)

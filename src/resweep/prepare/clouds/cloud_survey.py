@@ -1,4 +1,4 @@
-"""What one pass over a cloud shows of it: its extent, density and brightness, and the pulses it was measured by."""
+"""What one pass over a cloud shows: its extent, density and intensities, and the pulses it was measured by."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from resweep.prepare.clouds.cloud_pulses import Lines, read_lines, read_return_c
 from resweep.prepare.clouds.colours import ColourScale, read_colours
 from resweep.progress import track
 from resweep.sweep import Sweep
-from resweep.voxels import find_cells, voxel_means
+from resweep.voxels import average_voxels, find_cells
 
 SURVEYING = "looking at the cloud"
 
 # Chosen by hand where a line names no source.
 _MAX_POINTS = 1_500_000  # looked at, of all sweeps together
 _MIN_POINTS = 20_000  # of each sweep, at most
-_ASKED = 20_000  # points whose neighbours say how dense a cloud is
-_AROUND = 4  # the neighbour whose distance is the spacing: that of a regular grid
+_SPACING_POINTS = 20_000  # whose neighbours show how dense a cloud is
+_SPACING_NEIGHBOUR = 4  # the neighbour whose distance is the spacing: that of a regular grid
 _TAIL = 0.005  # share of points beyond each side of the box that a cloud fills
-_WIDER, _WIDER_M = 3.0, 50.0  # how far around that box a point is an outlier
+_OUTLIER_SIZES, _OUTLIER_M = 3.0, 50.0  # farther around that box a point is an outlier: in its sizes, in metres
 _MAX_OUTLIERS = 0.001  # share of points: more of them are a part of the cloud
 _COLUMN_M = 5.0  # of the columns in which heights of first and last returns are compared
 _MIN_COLUMNS = 10  # that have first and last returns; fewer say nothing
-_HIGHER_M = 0.2  # by which first returns of a column lie above the last ones
+_MIN_RISE_M = 0.2  # by which first returns of a column lie above the last ones
 _MIN_FALLING_SHARE = 0.8  # of the columns, where pulses came from above
-_BRIGHT_SHARE = 0.99  # of the intensities, below the one that is bright
+_BRIGHT_SHARE = 0.99  # of the intensities, below the one that is intensity
 _THINNINGS = (2.0, 4.0, 8.0, 16.0)  # sides of cells that are tried, in spacings
 _MAX_THIN_M = 0.15  # largest cell that is tried
 _MIN_FILLED = 10  # neighbourhoods that joined points must fill, or larger cells are not tried
 _NEIGHBOURHOOD = 40  # points: K of C
-_DESCRIBED = 4_000  # neighbourhoods that are looked at
+_MAX_NEIGHBOURHOODS = 4_000  # that are looked at
 _FEWER_LINES = 0.1  # share of the neighbourhoods that thinning must turn from lines into surfaces
 
 
@@ -48,8 +48,8 @@ class Survey:
     and ``high`` (3,) is the box beyond which points are outliers, ``outliers`` how many of ``points`` those are.
     ``count`` is the number of all points, ``duplicates`` how many of them repeat another one of their sweep.
     ``spacing_m`` is the median distance of points from their fourth neighbour, ``thin_m`` the side of the cells in
-    which points are best joined, 0 for none (`find_thinning`). ``bright`` is the intensity that 99 of
-    100 lie below. ``falls`` says whether first returns lie above the last ones, None where no pulse has several.
+    which points are best joined, 0 for none (`find_thinning`). ``intensity_max`` is the intensity that 99
+    of 100 lie below. ``falls`` is whether first returns lie above the last ones, None where no pulse has several.
     """
 
     points: Array
@@ -61,14 +61,14 @@ class Survey:
     duplicates: int
     spacing_m: float
     thin_m: float
-    bright: float
+    intensity_max: float
     colours: ColourScale | None
     lines: Lines
     falls: bool | None
 
 
 @dataclass
-class _Gathered:
+class _SurveySums:
     points: list[Array] = field(default_factory=list)
     source: list[Array] = field(default_factory=list)
     intensity: list[Array] = field(default_factory=list)
@@ -107,12 +107,12 @@ class _Gathered:
         high = np.bincount(column, np.where(first, points[:, 2], 0.0))[both] / n_first[both]
         low = np.bincount(column, np.where(first, 0.0, points[:, 2]))[both] / n_last[both]
         self.columns += int(both.sum())
-        self.falling += int((high - low > _HIGHER_M).sum())
+        self.falling += int((high - low > _MIN_RISE_M).sum())
 
 
 def survey_cloud(log: Log, progress: bool = False) -> Survey:
     """Look at all sweeps of a cloud once."""
-    found = _Gathered()
+    found = _SurveySums()
     most = max(_MIN_POINTS, _MAX_POINTS // max(len(log), 1))
     spacing, thin_m, middle = 0.0, 0.0, len(log) // 2
     for at, sweep in enumerate(track(log, SURVEYING, show=progress)):
@@ -125,7 +125,7 @@ def survey_cloud(log: Log, progress: bool = False) -> Survey:
     points = np.concatenate(found.points)
     low, high, outliers = _find_box(points)
     inside = ((points >= low) & (points <= high)).all(axis=1)
-    bright = np.concatenate(found.intensity)[inside]
+    intensity = np.concatenate(found.intensity)[inside]
     colour = np.concatenate(found.colour)[inside] if len(found.colour) == len(log) else np.zeros((0, 3))
     return Survey(
         points[inside],
@@ -137,7 +137,7 @@ def survey_cloud(log: Log, progress: bool = False) -> Survey:
         found.duplicates,
         spacing,
         thin_m,
-        float(np.quantile(bright, _BRIGHT_SHARE)) if len(bright) else 0.0,
+        float(np.quantile(intensity, _BRIGHT_SHARE)) if len(intensity) else 0.0,
         ColourScale.find(colour),
         Lines.join(found.lines),
         None if found.columns < _MIN_COLUMNS else found.falling >= _MIN_FALLING_SHARE * found.columns,
@@ -162,7 +162,7 @@ def find_thinning(points: Array, spacing_m: float) -> float:
     sides = [0.0, *(factor * spacing_m for factor in _THINNINGS if factor * spacing_m <= _MAX_THIN_M)]
     shares = []
     for side in sides:
-        joined = points if side == 0.0 else voxel_means(points, side)
+        joined = points if side == 0.0 else average_voxels(points, side)
         if len(joined) < _MIN_FILLED * _NEIGHBOURHOOD:
             break
         shares.append(_share_linear(joined))
@@ -175,16 +175,16 @@ def _share_linear(points: Array) -> float:
     """The share of neighbourhoods that look like lines, of some spread over the points (C, 3.3)."""
     near = Neighbours(points)
     asked: Array = np.zeros(len(points), np.int32)
-    asked[:: max(1, len(points) // _DESCRIBED)] = _NEIGHBOURHOOD
-    shape = near.pca(asked, near.mean_radius(_NEIGHBOURHOOD, _DESCRIBED), only=("eigenvalues",))
+    asked[:: max(1, len(points) // _MAX_NEIGHBOURHOODS)] = _NEIGHBOURHOOD
+    shape = near.pca(asked, near.mean_radius(_NEIGHBOURHOOD, _MAX_NEIGHBOURHOODS), only=("eigenvalues",))
     return float((describe(shape.eigenvalues[asked > 0]) == Group.LINEAR).mean())
 
 
 def _measure_spacing(points: Array) -> float:
-    if len(points) <= _AROUND:
+    if len(points) <= _SPACING_NEIGHBOUR:
         return 0.0
-    asked = points[:: max(1, len(points) // _ASKED)]
-    apart = Neighbours(points).knn(asked, _AROUND + 1).distance2[:, _AROUND]
+    asked = points[:: max(1, len(points) // _SPACING_POINTS)]
+    apart = Neighbours(points).knn(asked, _SPACING_NEIGHBOUR + 1).distance2[:, _SPACING_NEIGHBOUR]
     return float(np.sqrt(np.median(apart)))
 
 
@@ -194,7 +194,7 @@ def _find_box(points: Array) -> tuple[Array, Array, int]:
     if len(points) == 0:
         return everything
     low, high = np.quantile(points, [_TAIL, 1.0 - _TAIL], axis=0)
-    room = _WIDER * (high - low).max() + _WIDER_M
+    room = _OUTLIER_SIZES * (high - low).max() + _OUTLIER_M
     low, high = low - room, high + room
     outside = int((~((points >= low) & (points <= high)).all(axis=1)).sum())
     few = outside <= max(_MAX_OUTLIERS * len(points), 1)

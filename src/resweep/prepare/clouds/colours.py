@@ -9,7 +9,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.pose import Array
-from resweep.worlds.layers.colour_reflectance import LUMINANCE, linear_from_srgb
+from resweep.worlds.layers.colour_reflectance import LUMINANCE, linearise_srgb
 
 COLOURS = ("red", "green", "blue")  # extra columns of sweeps and layers, 8 bits each
 
@@ -67,5 +67,5 @@ class ColourScale:
 
 def find_luminance(colour: Array) -> Array:
     """Relative luminance (n,) float32, 0 to 1, of sRGB colours (n, 3) uint8."""
-    linear = linear_from_srgb(np.arange(256) / _MAX_8_BIT)[colour]
+    linear = linearise_srgb(np.arange(256) / _MAX_8_BIT)[colour]
     return np.asarray(portable.matmul(linear, LUMINANCE), np.float32)

@@ -10,7 +10,7 @@ from resweep.config import Spec
 
 
 class CloudConfig(Spec):
-    """How a cloud is built that does not say where it was measured from (`cloud.place`).
+    """How a cloud without scanner positions is built (`cloud.place`).
 
     ``scanner`` (x, y, z) is where the scanner stood, in the cloud's coordinates, metres. Without it, the position is
     that of the file (E57), or found from pulses of several returns and their GPS times, or taken straight above where

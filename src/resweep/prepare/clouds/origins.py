@@ -18,7 +18,7 @@ from resweep.prepare.clouds.standpoints import Standpoints, find_standpoints
 from resweep.sweep import Sweep
 
 # Chosen by hand where a line names no source.
-_TRACKED = 0.9  # share of the points whose flight line has known positions
+_MIN_TRACKED_SHARE = 0.9  # share of the points whose flight line has known positions
 _ABOVE_M = 1000.0  # height of a sensor that is only known to be above
 _FAR_M = 1e6  # a scanner farther from all points than this is a mistake
 
@@ -26,7 +26,7 @@ _FAR_M = 1e6  # a scanner farther from all points than this is a mistake
 class Origins(Protocol):
     """Where points were measured from.
 
-    ``rule`` names how that is known, ``words`` says it in a sentence. ``measured`` is false where the origins are
+    ``rule`` names how that is known, ``description`` is a sentence on it. ``measured`` is false where the origins are
     assumed, ``carves`` where no way from an origin to its point is known to be free.
     """
 
@@ -35,7 +35,7 @@ class Origins(Protocol):
     carves: bool
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """How the origins are known, for people."""
         ...
 
@@ -48,11 +48,11 @@ class Origins(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class FileOrigins:
     """Origins as the file has them."""
 
     rule = "recorded"
-    words = "scanner positions are those of the file"
+    description = "scanner positions are those of the file"
     measured = True
     carves = True
 
@@ -62,12 +62,12 @@ class Recorded:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class GivenOrigin:
     """One ``place`` (3,) that was given."""
 
     place: Array
     rule = "given"
-    words = "the scanner's position is the one given"
+    description = "the scanner's position is the one given"
     measured = True
     carves = True
 
@@ -77,12 +77,12 @@ class Given:
 
 
 @dataclass(frozen=True, eq=False)
-class Tracked:
+class TrackOrigins:
     """Positions of the sensor over time, found from pulses of several returns; above where a source has none."""
 
     track: Track
     rule = "pulses"
-    words = "the sensor's positions are where the lines of pulses of several returns meet, every half second"
+    description = "the sensor's positions are where the lines of pulses of several returns intersect, every half second"
     measured = True
     carves = True
 
@@ -95,11 +95,11 @@ class Tracked:
 
 
 @dataclass(frozen=True, eq=False)
-class Above:
+class OverheadOrigins:
     """A sensor straight above each point."""
 
     rule = "above"
-    words = "first returns lie above last ones, so the sensor is taken to have been straight above each point"
+    description = "first returns lie above last ones, so the sensor is taken to have been straight above each point"
     measured = False
     carves = False
 
@@ -108,7 +108,7 @@ class Above:
         return points + np.array([0.0, 0.0, _ABOVE_M]), None
 
 
-class Visible:
+class StandpointOrigins:
     """Standpoints from which the cloud is visible; ``standpoints`` are metres from ``origin`` (3,)."""
 
     rule = "visibility"
@@ -120,7 +120,7 @@ class Visible:
         self._near: Neighbours | None = None
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """How many standpoints see how much."""
         count = len(self.standpoints.places)
         return (
@@ -129,8 +129,8 @@ class Visible:
             f"{'are' if count > 1 else 'is'} taken for it"
         )
 
-    def __reduce__(self) -> tuple[type[Visible], tuple[Standpoints, Array]]:
-        return Visible, (self.standpoints, self.origin)  # an index of points cannot be pickled
+    def __reduce__(self) -> tuple[type[StandpointOrigins], tuple[Standpoints, Array]]:
+        return StandpointOrigins, (self.standpoints, self.origin)  # an index of points cannot be pickled
 
     def find(self, sweep: Sweep, points: Array) -> tuple[Array, Array | None]:
         """The standpoint of the nearest point of which it is known."""
@@ -151,13 +151,13 @@ def find_origins(survey: Survey, config: CloudConfig, recorded: bool, where: str
                 f"{where}: the scanner's position {config.scanner} lies {away / 1000:,.0f} km from its points; give it "
                 "in the cloud's own coordinates"
             )
-        return Given(place)
+        return GivenOrigin(place)
     if recorded:
-        return Recorded()
+        return FileOrigins()
     track = find_track(survey.lines)
-    if np.isin(survey.source, list(track.by_source)).mean() >= _TRACKED:
-        return Tracked(track)
+    if np.isin(survey.source, list(track.by_source)).mean() >= _MIN_TRACKED_SHARE:
+        return TrackOrigins(track)
     if survey.falls:
-        return Above()
+        return OverheadOrigins()
     origin = np.round(survey.points.mean(axis=0))
-    return Visible(find_standpoints(survey.points - origin, survey.spacing_m, config.standpoints_max), origin)
+    return StandpointOrigins(find_standpoints(survey.points - origin, survey.spacing_m, config.standpoints_max), origin)

@@ -19,8 +19,11 @@ from resweep.prepare.clouds.origins import Origins, find_origins
 from resweep.sweep import Sweep
 
 # Chosen by hand.
-_DARK, _BRIGHT = 0.1, 1.5  # of the intensity that 99 of 100 lie below: outside, the scale is not that of reflectance
-_NO_INTENSITY = 0.5  # reflectance of all points of a cloud without intensities: the middle of the scale
+_MIN_RELATIVE, _MAX_RELATIVE = (
+    0.1,
+    1.5,
+)  # of the intensity that 99 of 100 lie below: outside, the scale is not that of reflectance
+_DEFAULT_REFLECTANCE = 0.5  # reflectance of all points of a cloud without intensities: the middle of the scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +59,10 @@ def place_cloud(log: Log, config: CloudConfig, progress: bool = False) -> Placed
     survey = survey_cloud(log, progress)
     check_survey(log, survey)
     origins = find_origins(survey, config, log.sensor_position_known, where)
-    bright = _choose_intensity(survey, config, where)
+    scale = _choose_intensity(survey, config, where)
     if not origins.measured:
-        warnings.warn(f"{where}: {origins.words}", stacklevel=4)
-    place = _Place(origins, survey.low, survey.high, bright, survey.colours)
+        warnings.warn(f"{where}: {origins.description}", stacklevel=4)
+    place = _Place(origins, survey.low, survey.high, scale, survey.colours)
     placed = log.map(
         place,
         "place the scanner",
@@ -67,19 +70,19 @@ def place_cloud(log: Log, config: CloudConfig, progress: bool = False) -> Placed
         sensor_position_known=True,
         cloud="placed",
         empty_beams=EmptyBeams("unknown", "a cloud does not say which beams came back empty"),
-        meta={**log.meta, "scanner": origins.words},
+        meta={**log.meta, "scanner": origins.description},
     )
-    return PlacedCloud(placed, survey, origins, bright > 0)
+    return PlacedCloud(placed, survey, origins, scale > 0)
 
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """Turns a sweep of points into one of beams; ``bright`` divides intensities, -1 takes colours, 0 none."""
+    """Turns a sweep of points into one of beams; ``scale`` divides intensities, -1 takes colours, 0 none."""
 
     origins: Origins
     low: Array
     high: Array
-    bright: float
+    scale: float
     colours: ColourScale | None
 
     def __call__(self, sweep: Sweep) -> Sweep:
@@ -103,31 +106,31 @@ class _Place:
         return replace(sweep, intensity=intensity, extra=extra).with_origins(origin)
 
     def _find_intensity(self, sweep: Sweep, extra: dict[str, Array]) -> Array:
-        if self.bright > 0:
-            return np.asarray(np.maximum(np.nan_to_num(sweep.intensity), 0.0) / np.float32(self.bright))
-        if self.bright < 0 and "red" in extra:
+        if self.scale > 0:
+            return np.asarray(np.maximum(np.nan_to_num(sweep.intensity), 0.0) / np.float32(self.scale))
+        if self.scale < 0 and "red" in extra:
             return find_luminance(np.stack([extra[name] for name in COLOURS], axis=1))
-        return np.full(len(sweep), _NO_INTENSITY, np.float32)
+        return np.full(len(sweep), _DEFAULT_REFLECTANCE, np.float32)
 
 
 def _choose_intensity(survey: Survey, config: CloudConfig, where: str) -> float:
     """What intensities are divided by; -1 for those of colours, 0 where there are none."""
-    wanted, bright = config.intensity, survey.bright
+    wanted, scale = config.intensity, survey.intensity_max
     if wanted == "colour":
         if survey.colours is None:
             raise ResweepError(f"{where}: cloud.intensity is colour, but its points have no colours; take auto")
         return -1.0
-    if wanted == "recorded" or _DARK <= bright <= _BRIGHT:
+    if wanted == "recorded" or _MIN_RELATIVE <= scale <= _MAX_RELATIVE:
         return 1.0
-    if bright <= 0.0:
+    if scale <= 0.0:
         more = "; cloud.intensity colour takes that of the colours" if survey.colours is not None else ""
         warnings.warn(
-            f"{where}: has no intensities; a reflectance of {_NO_INTENSITY} is taken for all{more}", stacklevel=4
+            f"{where}: has no intensities; a reflectance of {_DEFAULT_REFLECTANCE} is taken for all{more}", stacklevel=4
         )
         return 0.0
     warnings.warn(
-        f"{where}: 99 of 100 intensities lie below {bright:.3g}, so they are taken as relative and divided by that; "
+        f"{where}: 99 of 100 intensities lie below {scale:.3g}, so they are taken as relative and divided by that; "
         "give the scale of its counts (intensity_scale) or set cloud.intensity to recorded if they are reflectance",
         stacklevel=4,
     )
-    return bright
+    return scale

@@ -14,7 +14,7 @@ import numpy as np
 from resweep import _core, portable
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
-from resweep.simulate.scene import native_scene
+from resweep.simulate.scene import make_native_scene
 from resweep.voxels import find_cells
 from resweep.worlds import World
 from resweep.worlds.layers.splats import Splats
@@ -25,19 +25,19 @@ _MIN_SIDE_SPACINGS = 2.0  # of the voxels that discs stand for, in spacings of t
 _MAX_VOXELS = 2**20  # along the longest side of the cloud
 _MIN_SIDE_M = 1e-4  # of those voxels: points of a smaller cloud are one
 _COARSER = 1.5  # by which the voxels grow until few enough hold points
-_ASKED = 6_000  # points to which rays are traced while standpoints are chosen
+_TRACED_POINTS = 6_000  # points to which rays are traced while standpoints are chosen
 _PLACES = 250  # in the box of the cloud, about
 _MAX_PLACES = 60  # along one axis of the box: a long cloud has no more
 _MIN_BOX_SIDES = 4.0  # extent of the box along each axis, in voxels: a flat cloud has a box too
 _NORMAL_K = 10  # nearest discs that give a normal
-_COVER = 1.5  # radius of the discs, in sides of the voxels that they stand for
-_BEFORE = 1.5  # how far before its point a ray may be stopped, in those sides
+_DISC_SIDES = 1.5  # radius of the discs, in sides of the voxels that they stand for
+_STOP_BEFORE = 1.5  # how far before its point a ray may be stopped, in those sides
 _MIN_COSINE = 0.1  # below which a ray grazes the discs around its point
-_SEEN = 0.98  # of all that is visible at all: then no further standpoint is taken
+_ENOUGH_VISIBLE = 0.98  # of all that is visible at all: then no further standpoint is taken
 _MIN_GAIN = 0.005  # share of the points that a further standpoint must add
-_FAR = 4.0  # distance of standpoints around the cloud, in half diagonals of its box
+_FAR_HALF_DIAGONALS = 4.0  # distance of standpoints around the cloud, in half diagonals of its box
 _VOTERS = 16  # nearest discs whose standpoint a hidden one takes
-_TIE = 0.01  # what a point that is seen squarely counts, so that of equal places the better one is taken
+_TIE_WEIGHT = 0.01  # what a point that is seen squarely counts, so that of equal places the better one is taken
 _CLEAR_M = 1.0  # around a scanner: what is closed and smaller than twice that was seen from outside
 _CLEAR_SIDES = 2.0  # around a scanner, in sides of the voxels: nearer it would stand among the discs
 
@@ -62,10 +62,10 @@ def find_standpoints(points: Array, spacing_m: float, most: int, threads: int = 
     near = Neighbours(disc)
     normal = near.pca(min(_NORMAL_K, len(disc)), np.inf, only=("normal", "count")).normal
     flat = portable.norm(normal) > 0.5  # 1, or 0 where there is none
-    scene = _cover(disc[flat], normal[flat], side)
-    look = _Look(scene, disc, normal, side, threads)
+    scene = _make_cover_scene(disc[flat], normal[flat], side)
+    look = _PlaceScorer(scene, disc, normal, side, threads)
     candidates = _list_places(disc, side, near)
-    asked = np.arange(0, len(disc), max(1, len(disc) // _ASKED))
+    asked = np.arange(0, len(disc), max(1, len(disc) // _TRACED_POINTS))
     score = np.stack([look.score(place, asked) for place in candidates])
     chosen = _choose(score, most)
     final = np.stack([look.score(candidates[at], np.arange(len(disc))) for at in chosen])
@@ -73,7 +73,7 @@ def find_standpoints(points: Array, spacing_m: float, most: int, threads: int = 
         final > 0, axis=0
     )  # the first that sees it: a wall that two see from either side has one side
     visible = final.max(axis=0) > 0
-    seen_from = _vote(near, disc, seen_from, visible, len(chosen))
+    seen_from = _take_vote(near, disc, seen_from, visible, len(chosen))
     return Standpoints(candidates[chosen], disc, seen_from, visible)
 
 
@@ -88,13 +88,13 @@ def _thin(points: Array, spacing_m: float) -> tuple[Array, float]:
         side *= _COARSER
 
 
-def _cover(centre: Array, normal: Array, side: float) -> _core.Scene:
-    radius = np.full(len(centre), _COVER * side, np.float32)
-    return native_scene(World([Splats(centre, normal, radius, depth=1)]))
+def _make_cover_scene(centre: Array, normal: Array, side: float) -> _core.Scene:
+    radius = np.full(len(centre), _DISC_SIDES * side, np.float32)
+    return make_native_scene(World([Splats(centre, normal, radius, depth=1)]))
 
 
 @dataclass(frozen=True, eq=False)
-class _Look:
+class _PlaceScorer:
     scene: _core.Scene
     points: Array
     normal: Array
@@ -112,7 +112,7 @@ class _Look:
             np.ascontiguousarray(origins), np.ascontiguousarray(direction, np.float32), limit, threads=self.threads
         )["range"]
         cosine = np.abs(np.einsum("ni,ni->n", direction, self.normal[rows]))
-        visible = (hit >= distance - _BEFORE * self.side) & (cosine >= _MIN_COSINE)
+        visible = (hit >= distance - _STOP_BEFORE * self.side) & (cosine >= _MIN_COSINE)
         return np.where(visible, cosine, 0.0)
 
 
@@ -130,7 +130,7 @@ def _list_places(points: Array, side: float, near: Neighbours) -> Array:
     ]  # none below: a cloud is not scanned from under the ground
     direction = np.array(around, np.float64)
     direction /= portable.norm(direction)[:, None]
-    outside = (low + high) / 2 + direction * _FAR * float(portable.norm(high - low)) / 2
+    outside = (low + high) / 2 + direction * _FAR_HALF_DIAGONALS * float(portable.norm(high - low)) / 2
     return np.concatenate([inside[clear], outside])
 
 
@@ -138,7 +138,7 @@ def _choose(score: Array, most: int) -> Array:
     """Rows (s,) of the places that see the most between them, in the order in which they are taken.
 
     Each has the largest product of the points that it sees and of those of them that none before it saw. The first
-    factor speaks against the inside of a closed block, from where nothing around it is seen.
+    factor excludes the inside of a closed block, from where nothing around it is seen.
     """
     total = (score > 0).sum(axis=1)
     unseen = np.ones(score.shape[1], bool)
@@ -146,17 +146,17 @@ def _choose(score: Array, most: int) -> Array:
     chosen: list[int] = []
     while len(chosen) < most:
         fresh = (score[:, unseen] > 0).sum(axis=1)
-        at = int(np.argmax(fresh * total + _TIE * score[:, unseen].sum(axis=1)))
+        at = int(np.argmax(fresh * total + _TIE_WEIGHT * score[:, unseen].sum(axis=1)))
         if chosen and fresh[at] < _MIN_GAIN * score.shape[1]:
             break
         chosen.append(at)
         unseen &= score[at] <= 0
-        if visible - int((unseen & (score.max(axis=0) > 0)).sum()) >= _SEEN * visible:
+        if visible - int((unseen & (score.max(axis=0) > 0)).sum()) >= _ENOUGH_VISIBLE * visible:
             break
     return np.array(chosen, np.int64)
 
 
-def _vote(near: Neighbours, points: Array, seen_from: Array, visible: Array, count: int) -> Array:
+def _take_vote(near: Neighbours, points: Array, seen_from: Array, visible: Array, count: int) -> Array:
     """``seen_from`` (n,), where points that are not visible take the standpoint of most of their visible neighbours."""
     hidden = np.flatnonzero(~visible)
     if len(hidden) == 0 or not visible.any():

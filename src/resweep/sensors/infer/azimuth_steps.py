@@ -6,8 +6,8 @@ import numpy as np
 
 from resweep.pose import Array
 
-_FEW = 30  # differences that are enough for a ring's own step
-_UNUSED = 0.01  # share of the returns of the fullest column of a cycle, below which another is never fired
+_MIN_DIFFERENCES = 30  # differences that are enough for a ring's own step
+_MAX_UNUSED_SHARE = 0.01  # share of the returns of the fullest column of a cycle, below which another is never fired
 
 
 def estimate_steps(places: list[Array], rings: list[Array], n_rings: int, turn: float) -> Array:
@@ -22,7 +22,7 @@ def estimate_steps(places: list[Array], rings: list[Array], n_rings: int, turn: 
         bounds = np.searchsorted(ring[order], np.arange(n_rings + 1))
         for at in range(n_rings):
             apart[at].append(np.diff(place[order[bounds[at] : bounds[at + 1]]]))
-    step = np.array([_step(np.concatenate(parts), 1e-6 * turn) for parts in apart])
+    step = np.array([_estimate_step(np.concatenate(parts), 1e-6 * turn) for parts in apart])
     if np.isnan(step).all():
         return np.full(n_rings, turn)
     return np.where(np.isnan(step), np.nanmedian(step), step)
@@ -37,15 +37,17 @@ def find_fired_columns(places: list[Array], rings: list[Array], n_rings: int, n_
     best = np.zeros((n_rings, 1), bool)
     for cycle in range(2, 9):
         count = np.bincount(ring * cycle + column % cycle, minlength=n_rings * cycle).reshape(n_rings, cycle)
-        unused = (count < _UNUSED * count.max(axis=1, keepdims=True)) & (count.sum(axis=1, keepdims=True) > 10 * _FEW)
+        unused = (count < _MAX_UNUSED_SHARE * count.max(axis=1, keepdims=True)) & (
+            count.sum(axis=1, keepdims=True) > 10 * _MIN_DIFFERENCES
+        )
         if unused.mean() > best.mean() + 1e-9:
             best = unused
     return np.asarray(~best[:, np.arange(n_columns) % best.shape[1]])
 
 
-def _step(apart: Array, least: float) -> float:
+def _estimate_step(apart: Array, least: float) -> float:
     apart = apart[apart > least]  # several returns of one beam
-    if len(apart) < _FEW:
+    if len(apart) < _MIN_DIFFERENCES:
         return float("nan")
     base = float(np.median(apart))
     # With much dropout the median is two steps, and half of it is common too.
@@ -67,6 +69,6 @@ def _is_regular(double: Array, single: Array) -> bool:
         run = double[:-period].copy()
         for at in range(1, period):
             run &= single[at : len(single) - period + at]
-        if run.sum() >= _FEW and np.mean(double[period:][run]) > 0.9:
+        if run.sum() >= _MIN_DIFFERENCES and np.mean(double[period:][run]) > 0.9:
             return True
     return False

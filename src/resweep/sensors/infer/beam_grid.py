@@ -16,10 +16,10 @@ from resweep.sensors.infer.azimuth_steps import estimate_steps, find_fired_colum
 from resweep.sensors.infer.channel_motion import Channels, RingMotion, fit_channels
 from resweep.sensors.infer.find_rings import (
     Source,
-    azimuth_deg,
+    compute_azimuth_deg,
     compute_beam_points,
+    compute_elevation_deg,
     compute_group_medians,
-    elevation_deg,
     find_elevation_peaks,
     find_nearest,
     find_ring_source,
@@ -30,7 +30,7 @@ from resweep.sweep import Sweep
 _ADVICE = "give a log with rings, or points as measured (not deskewed)"
 _MIN_STEP_DEG = 0.02  # no spinning sensor fires a laser again before it turned this far
 CELLS = 180  # of azimuth, 2° each, in which a ring is known to leave the sensor or not
-_OWN_M = 1.0  # nearer points are on the sensor's own carrier
+_CARRIER_M = 1.0  # nearer points are on the vehicle that carries the sensor
 _MAX_MIXED = 0.1  # share of rings whose shots are too dense for one laser
 _MAX_DRIVE_M = 0.1  # motion in a sweep that still leaves rings found by elevation whole
 _MIN_CLOSE = 0.9  # share of points close to their ring, where rings are found by elevation
@@ -39,8 +39,8 @@ _MAX_RINGS = 1024
 _MAX_COLUMNS = 1 << 17
 _MAX_TRIES = 10  # sweeps read in vain before a log counts as unreadable
 _FIT_POINTS = 12_000  # of a sweep, enough for two numbers a ring
-_TIMED_S = 1e-3  # firing times that vary less say nothing
-_MOVED_M2 = 0.02  # a motion and a drive that agree less than this do not show the sense of turning
+_MIN_TIME_SPAN_S = 1e-3  # firing times that vary less show nothing
+_MIN_AGREEMENT_M2 = 0.02  # a motion and a drive that agree less than this do not show the sense of turning
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ def sample_readable(log: Log, sweeps: int) -> list[Sweep]:
             used.add(at)
             try:
                 sweep = log.load(at)
-            except ResweepError:  # reading that sweep itself will say so
+            except ResweepError:  # reading that sweep itself raises it
                 tries -= 1
                 continue
             if len(sweep):
@@ -131,14 +131,14 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> BeamGrid:
             f"not crowd at elevations; {_ADVICE}"
         )
     clouds = [compute_beam_points(sweep) for sweep in chosen]
-    rings = _first_rings(chosen, clouds, source)
+    rings = _find_first_rings(chosen, clouds, source)
     n_rings = max(int(ring.max()) for ring in rings if len(ring)) + 1
     if n_rings > _MAX_RINGS:
         raise ResweepError(
             f"grid: a point of ring {n_rings - 1}, and a LiDAR has {_MAX_RINGS} rings at most; {_ADVICE}"
         )
-    phases = [compute_phase(sweep, azimuth_deg(points)) for sweep, points in zip(chosen, clouds, strict=True)]
-    away = [np.hypot(points[:, 0], points[:, 1]) > _OWN_M for points in clouds]
+    phases = [compute_phase(sweep, compute_azimuth_deg(points)) for sweep, points in zip(chosen, clouds, strict=True)]
+    away = [np.hypot(points[:, 0], points[:, 1]) > _CARRIER_M for points in clouds]
     scans = [tuple(part[out] for part in scan) for out, *scan in zip(away, clouds, rings, phases, strict=True)]
     timed = [is_timed(sweep) for sweep in chosen]
     channels, motions = fit_channels([thin_points(_FIT_POINTS, *scan) for scan in scans], n_rings, timed)
@@ -146,7 +146,9 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> BeamGrid:
         (points, ring, phase if by_time else move.measured_phase(points, phase))
         for by_time, move, (points, ring, phase) in zip(timed, motions, scans, strict=True)
     ]
-    raw = [azimuth_deg(move.undo(points, phase)) for move, (points, _, phase) in zip(motions, scans, strict=True)]
+    raw = [
+        compute_azimuth_deg(move.undo(points, phase)) for move, (points, _, phase) in zip(motions, scans, strict=True)
+    ]
     rings = [ring for _, ring, _ in scans]
 
     columned = source == "given" and all(_has_columns(sweep) for sweep in chosen)
@@ -198,7 +200,7 @@ def _are_apart(channels: Channels, motions: list[RingMotion], scans: list[tuple[
     return float(np.mean(close)) > _MIN_CLOSE
 
 
-def _first_rings(sweeps: list[Sweep], clouds: list[Array], source: Source) -> list[Array]:
+def _find_first_rings(sweeps: list[Sweep], clouds: list[Array], source: Source) -> list[Array]:
     """Ring of each beam, before anything is known of the lasers."""
     if source == "given":
         return [sweep.beam_ring.astype(np.int64) for sweep in sweeps]
@@ -206,12 +208,12 @@ def _first_rings(sweeps: list[Sweep], clouds: list[Array], source: Source) -> li
         found = find_elevation_peaks(clouds)
         assert found is not None
         peaks, height = found
-        return [find_nearest(peaks, elevation_deg(points - [0.0, 0.0, height])) for points in clouds]
+        return [find_nearest(peaks, compute_elevation_deg(points - [0.0, 0.0, height])) for points in clouds]
     turns = [turn for points in clouds if (turn := find_stored_turns(points)) is not None]
     counts = [int(turn[-1]) + 1 for turn in turns]
     # A sweep in which two sparse rings ran together has too few turns; its rings are then found by elevation.
     whole = int(np.argmax(counts))
-    level = np.sort(compute_group_medians(elevation_deg(clouds[whole]), turns[whole], counts[whole]))
+    level = np.sort(compute_group_medians(compute_elevation_deg(clouds[whole]), turns[whole], counts[whole]))
     return [_turn_rings(turn, points, level) for turn, points in zip(turns, clouds, strict=True)]
 
 
@@ -219,11 +221,11 @@ def _turn_rings(turn: Array, points: Array, level_deg: Array, height_m: float = 
     """Rings (n,) of points stored in whole turns, of a sensor whose rings are at ``level_deg`` (k,)."""
     count = int(turn[-1]) + 1
     if count == len(level_deg):
-        medians = compute_group_medians(elevation_deg(points[::4]), turn[::4], count)
+        medians = compute_group_medians(compute_elevation_deg(points[::4]), turn[::4], count)
         rank = np.empty(count, np.int64)
         rank[np.argsort(medians, kind="stable")] = np.arange(count)
         return rank[turn]
-    elevation = elevation_deg(points - [0.0, 0.0, height_m])
+    elevation = compute_elevation_deg(points - [0.0, 0.0, height_m])
     ring = find_nearest(level_deg, compute_group_medians(elevation, turn, count))[turn]
     by_point = find_nearest(level_deg, elevation)
     missing = np.setdiff1d(np.arange(len(level_deg)), ring)
@@ -256,7 +258,7 @@ def thin_points(count: int, points: Array, ring: Array, phase: Array) -> tuple[A
 
 def is_timed(sweep: Sweep) -> bool:
     """Whether the beams of a sweep have times of their own."""
-    return bool(len(sweep.beam_time) and np.ptp(sweep.beam_time) > _TIMED_S)
+    return bool(len(sweep.beam_time) and np.ptp(sweep.beam_time) > _MIN_TIME_SPAN_S)
 
 
 def compute_phase(sweep: Sweep, azimuth: Array) -> Array:
@@ -300,7 +302,7 @@ def _estimate_turning(
     """Seconds of a turn, if points have times, and its sense: +1 counter-clockwise, -1 clockwise, 0 unknown."""
     rates = []
     for time, azimuth in zip(times, azimuths, strict=True):
-        if np.ptp(time) > _TIMED_S:
+        if np.ptp(time) > _MIN_TIME_SPAN_S:
             order = np.argsort(time, kind="stable")
             few = order[:: max(1, len(order) // 200)]  # beams fired together differ by their lasers' offsets
             turned = np.unwrap(azimuth[few], period=360.0)
@@ -315,4 +317,4 @@ def _estimate_turning(
         return None, 0.0
     ahead = portable.matmul(inverse(poses[0]), poses[-1])
     forward = sum(float(portable.matmul(move.terms[:3], ahead[:3, 3])) for move in motions if not move.is_still)
-    return None, float(np.sign(forward)) if abs(forward) > _MOVED_M2 else 0.0
+    return None, float(np.sign(forward)) if abs(forward) > _MIN_AGREEMENT_M2 else 0.0

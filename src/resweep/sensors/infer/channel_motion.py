@@ -17,7 +17,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.pose import Array
-from resweep.sensors.infer.find_rings import azimuth_deg
+from resweep.sensors.infer.find_rings import compute_azimuth_deg
 
 _ITERATIONS = 8
 # Priors: motion of a vehicle in a sweep (m), its turning in a sweep, the frame's place (m) and tilt (rad).
@@ -78,9 +78,9 @@ class RingMotion:
         """Phase (n,) by the azimuth that points (n, 3) were measured at; ``phase`` is by that which they have."""
         if self.is_still:
             return phase
-        azimuth, measured = azimuth_deg(points), phase
+        azimuth, measured = compute_azimuth_deg(points), phase
         for _ in range(_PHASE_STEPS):
-            turned = azimuth_deg(self.undo(points, measured)) - azimuth
+            turned = compute_azimuth_deg(self.undo(points, measured)) - azimuth
             measured = phase + ((turned + 180.0) % 360.0 - 180.0) / 360.0
         return measured
 
@@ -103,7 +103,7 @@ def fit_channels(
         for at, (points, ring, phase) in enumerate(scans):
             if not timed[at]:
                 phase = motions[at].measured_phase(points, phase)
-            slope, level, columns = _design(motions[at].undo(points, phase), phase)
+            slope, level, columns = _make_design(motions[at].undo(points, phase), phase)
             weight = np.ones(len(ring))
             if iteration:
                 error = (slope - portable.tan(elevation)[ring] - height[ring] / level) / (1.0 + slope**2)
@@ -130,7 +130,7 @@ def fit_motion(channels: Channels, points: Array, ring: Array, phase: Array, *, 
         return STILL
     for _ in range(4):
         now = phase if timed else RingMotion(terms).measured_phase(points, phase)
-        slope, level, columns = _design(RingMotion(terms).undo(points, now), now)
+        slope, level, columns = _make_design(RingMotion(terms).undo(points, now), now)
         square = 1.0 + slope**2
         error = (slope - channels.slope(ring, level)) / square
         spread = _spread(error)
@@ -154,7 +154,7 @@ def _smooth(height: Array, share: Array) -> Array:
     return np.asarray(portable.matmul(weight, height) / np.maximum(weight.sum(axis=1), 1e-12))
 
 
-def _design(points: Array, phase: Array) -> tuple[Array, Array, Array]:
+def _make_design(points: Array, phase: Array) -> tuple[Array, Array, Array]:
     """z/ρ and ρ of points, and how z/ρ changes with each of the nine motion terms (n, 9)."""
     level = np.maximum(np.hypot(points[:, 0], points[:, 1]), 0.1)
     slope, cos, sin = points[:, 2] / level, points[:, 0] / level, points[:, 1] / level

@@ -20,12 +20,12 @@ from resweep.pose import Array, Trajectory, inverse, rotation_of
 from resweep.registration import move_pose
 from resweep.sensors.infer.beam_grid import estimate_grid, is_timed, sample_readable, thin_points
 from resweep.sensors.infer.channel_motion import STILL, Channels, RingMotion, fit_motion
-from resweep.sensors.infer.find_rings import azimuth_deg, compute_beam_points
+from resweep.sensors.infer.find_rings import compute_azimuth_deg, compute_beam_points
 from resweep.sweep import Sweep
 
 _SWEEPS = 5  # that the channels are found on
 _POINTS = 12_000  # of a sweep, by which its motion is found
-_NEAR_M = 1.0  # nearer points are on the sensor's own carrier
+_NEAR_M = 1.0  # nearer points are on the vehicle that carries the sensor
 _MIN_RINGS = 8  # fewer do not show how points were turned
 _MIN_MOVED_M = 0.1  # of the places that the beams of a sweep start from
 _MIN_DRIVE_M = 0.2  # of a turn: below it there is little to correct, and the sense of turning is not seen
@@ -91,20 +91,20 @@ def _find_channels(log: Log) -> Channels | None:
 
 def _read_drive(poses: Array, times: Array, at: int, period_s: float) -> _Drive:
     """The motion at sweep ``at`` by the poses around it."""
-    rows, turned = (_nearest(len(times), at, count) for count in _AROUND)
+    rows, turned = (_choose_nearest(len(times), at, count) for count in _AROUND)
     T_here = inverse(poses[at])
     ahead = portable.matmul(poses[rows, :3, 3] - poses[at, :3, 3], T_here[:3, :3].T)
     turns = rotation_of(portable.matmul(T_here[:3, :3], poses[turned, :3, :3])).as_rotvec()
     since = times - times[at]
-    return _Drive(period_s * _slope(since[turned], turns, 1), period_s * _slope(since[rows], ahead, 2))
+    return _Drive(period_s * _fit_slope(since[turned], turns, 1), period_s * _fit_slope(since[rows], ahead, 2))
 
 
-def _nearest(count: int, at: int, wanted: int) -> slice:
+def _choose_nearest(count: int, at: int, wanted: int) -> slice:
     first = int(np.clip(at - wanted // 2, 0, max(count - wanted, 0)))
     return slice(first, min(first + wanted, count))
 
 
-def _slope(when: Array, values: Array, degree: int) -> Array:
+def _fit_slope(when: Array, values: Array, degree: int) -> Array:
     """The slope (3,) at 0 of a polynomial through ``values`` (n, 3)."""
     powers = np.stack([np.ones_like(when), when, when * when][: min(degree + 1, len(when))], axis=1)
     square = portable.matmul(powers.T, powers)
@@ -114,7 +114,7 @@ def _slope(when: Array, values: Array, degree: int) -> Array:
 def _correct_sweep(sweep: Sweep, channels: Channels, drive: _Drive, period_s: float) -> Sweep:
     points, ring = compute_beam_points(sweep), sweep.beam_ring.astype(np.int64)
     # Beams start where they were fired, so their azimuths are those measured.
-    phase = (azimuth_deg(sweep.beam_direction.astype(np.float64)) + 180.0) % 360.0 / 360.0 - 0.5
+    phase = (compute_azimuth_deg(sweep.beam_direction.astype(np.float64)) + 180.0) % 360.0 / 360.0 - 0.5
     motion = _find_motion(sweep, channels, points, ring)
     if motion is STILL:
         return sweep
@@ -136,7 +136,7 @@ def _find_motion(sweep: Sweep, channels: Channels, points: Array, ring: Array) -
     sure = returned & (np.hypot(points[:, 0], points[:, 1]) > _NEAR_M) & (ring < len(channels.elevation_rad))
     sure[sure] = np.isfinite(channels.elevation_rad[ring[sure]])
     points = points[sure]
-    phase = (azimuth_deg(points) + 180.0) % 360.0 / 360.0 - 0.5
+    phase = (compute_azimuth_deg(points) + 180.0) % 360.0 / 360.0 - 0.5
     return fit_motion(channels, *thin_points(_POINTS, points, ring[sure], phase), timed=False)
 
 

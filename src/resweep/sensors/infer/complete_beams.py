@@ -22,7 +22,7 @@ from resweep.sensors.infer.beam_grid import (
     thin_points,
 )
 from resweep.sensors.infer.channel_motion import STILL, RingMotion, fit_motion
-from resweep.sensors.infer.find_rings import azimuth_deg, compute_beam_points
+from resweep.sensors.infer.find_rings import compute_azimuth_deg, compute_beam_points
 from resweep.sweep import BeamStatus, Sweep
 
 _MOTION_POINTS = 4_000  # of a sweep, enough for its nine numbers
@@ -52,7 +52,7 @@ def complete_beams(sweep: Sweep, grid: BeamGrid) -> Sweep:
     if sweep.n_beams == 0 or (np.bincount(sweep.beam, minlength=sweep.n_beams) == 0).any():
         return sweep
     points = compute_beam_points(sweep)
-    azimuth = azimuth_deg(points)
+    azimuth = compute_azimuth_deg(points)
     ring = assign_rings(sweep, points, azimuth, grid)
     phase = compute_phase(sweep, azimuth)
     known = np.isfinite(_pad(grid.elevations_deg, ring, np.nan)[ring])
@@ -60,10 +60,10 @@ def complete_beams(sweep: Sweep, grid: BeamGrid) -> Sweep:
     motion = fit_motion(grid.channels, *seen, timed=timed)
     if motion is not STILL:
         phase = phase if timed else motion.measured_phase(points, phase)
-        azimuth = azimuth_deg(motion.undo(points, phase))
+        azimuth = compute_azimuth_deg(motion.undo(points, phase))
     place = sweep.beam_column.astype(np.float64) if grid.columned else azimuth
-    new = _between(sweep, grid, ring, azimuth, place)
-    new = _unseen_rings(new, grid, ring, azimuth, sweep.beam_time, place)
+    new = _place_between(sweep, grid, ring, azimuth, place)
+    new = _add_unseen_rings(new, grid, ring, azimuth, sweep.beam_time, place)
     cell = find_cells(new.azimuth)
     covered = np.bincount(find_cells(azimuth), minlength=CELLS) > 0
     covered |= np.roll(covered, 1) & np.roll(covered, -1)
@@ -75,7 +75,7 @@ def complete_beams(sweep: Sweep, grid: BeamGrid) -> Sweep:
 def _place_own(sweep: Sweep, grid: BeamGrid, motion: RingMotion, ring: Array, phase: Array) -> Sweep:
     """``sweep`` with its own beams from where their lasers fired, to the same returns.
 
-    Formats that keep points alone say nothing of that, and readers let all beams begin in the frame's origin. A sensor
+    Formats that keep points alone do not hold that, and readers let all beams begin in the frame's origin. A sensor
     that moves half a metre in a turn then seems to see through a pole at 4 m: beams that passed beside it to what is
     behind it would have crossed it from the origin. Beams with several returns, which lie on one line from the
     origin that the log gave, stay as they are.
@@ -99,18 +99,18 @@ def _place_own(sweep: Sweep, grid: BeamGrid, motion: RingMotion, ring: Array, ph
     )
 
 
-def _between(sweep: Sweep, grid: BeamGrid, ring: Array, azimuth: Array, place: Array) -> _NewBeams:
+def _place_between(sweep: Sweep, grid: BeamGrid, ring: Array, azimuth: Array, place: Array) -> _NewBeams:
     """Beams in the gaps of each ring, evenly between the neighbours of a gap."""
-    before, after, share, gap = (_gaps if grid.fired is None else _cells)(place, ring, grid)
+    before, after, share, gap = (_find_gaps if grid.fired is None else _find_empty_cells)(place, ring, grid)
     # Where columns are numbered, azimuth runs with or against them, by offsets of its own.
     turned = gap * (360.0 / grid.turn) * (grid.sense if grid.columned else 1.0)
     turned += (azimuth[after] - azimuth[before] - turned + 180.0) % 360.0 - 180.0
-    time = _times(sweep, before, after, share, turned * grid.sense / 360.0, grid)
+    time = _interpolate_times(sweep, before, after, share, turned * grid.sense / 360.0, grid)
     at = (place[before] + share * gap) % grid.turn
     return _NewBeams(ring[before], (azimuth[before] + share * turned) % 360.0, time, at)
 
 
-def _gaps(place: Array, ring: Array, grid: BeamGrid) -> tuple[Array, Array, Array, Array]:
+def _find_gaps(place: Array, ring: Array, grid: BeamGrid) -> tuple[Array, Array, Array, Array]:
     """For each missing beam the beams before and after its gap, its share of the way, and the gap's length."""
     order = np.argsort(ring * (2.0 * grid.turn) + place, kind="stable")
     sorted_ring = ring[order]
@@ -128,8 +128,8 @@ def _gaps(place: Array, ring: Array, grid: BeamGrid) -> tuple[Array, Array, Arra
     return order[at], order[following[at]], number / (missing[at] + 1.0), gap[at]
 
 
-def _cells(place: Array, ring: Array, grid: BeamGrid) -> tuple[Array, Array, Array, Array]:
-    """As `_gaps`, where columns are numbered: the cells that a ring fires in and that hold no beam."""
+def _find_empty_cells(place: Array, ring: Array, grid: BeamGrid) -> tuple[Array, Array, Array, Array]:
+    """As `_find_gaps`, where columns are numbered: the cells that a ring fires in and that hold no beam."""
     assert grid.fired is not None
     shape = grid.fired.shape
     column = place.astype(np.int64)
@@ -156,7 +156,7 @@ def _pad(values: Array, ring: Array, fill: float) -> Array:
     return np.pad(values, (0, max(0, int(ring.max()) + 1 - len(values))), constant_values=fill)
 
 
-def _times(sweep: Sweep, before: Array, after: Array, share: Array, turns: Array, grid: BeamGrid) -> Array:
+def _interpolate_times(sweep: Sweep, before: Array, after: Array, share: Array, turns: Array, grid: BeamGrid) -> Array:
     """Firing times between those of the neighbours; ``turns`` is the part of a turn from one to the other."""
     times = sweep.beam_time
     if grid.period_s is None or not is_timed(sweep):
@@ -172,7 +172,9 @@ def _times(sweep: Sweep, before: Array, after: Array, share: Array, turns: Array
     return np.asarray(np.clip(time, first - step, last + step))
 
 
-def _unseen_rings(new: _NewBeams, grid: BeamGrid, ring: Array, azimuth: Array, time: Array, place: Array) -> _NewBeams:
+def _add_unseen_rings(
+    new: _NewBeams, grid: BeamGrid, ring: Array, azimuth: Array, time: Array, place: Array
+) -> _NewBeams:
     """``new`` with the beams of rings that returned nothing at all: like those of the nearest ring that did."""
     there, known = np.bincount(ring, minlength=grid.n_rings)[: grid.n_rings] > 0, np.isfinite(grid.elevations_deg)
     models = np.flatnonzero(there & known)
@@ -202,17 +204,17 @@ def _add_beams(sweep: Sweep, grid: BeamGrid, motion: RingMotion, ring: Array, az
     origin = np.zeros((count, 3))
     origin[:, 2] = grid.channels.height_m[new.ring]
     if motion is not STILL:
-        phase = _new_phase(sweep, new)
+        phase = _find_new_phase(sweep, new)
         direction = motion.turn(direction, phase, 1.0)
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
         origin += motion.shift(phase)
     if grid.columned:
         column, added = sweep.beam_column, np.round(new.place) % grid.n_columns
     else:
-        column, added = _columns(azimuth, grid), _columns(new.azimuth, grid)
+        column, added = _find_columns(azimuth, grid), _find_columns(new.azimuth, grid)
     return replace(
         sweep,
-        beam_origin=_origins(sweep.beam_origin, origin),
+        beam_origin=_extend_origins(sweep.beam_origin, origin),
         beam_direction=np.concatenate([sweep.beam_direction, direction.astype(np.float32)]),
         beam_time=np.concatenate([sweep.beam_time, new.time]),
         beam_ring=np.concatenate([ring, new.ring]),
@@ -221,19 +223,19 @@ def _add_beams(sweep: Sweep, grid: BeamGrid, motion: RingMotion, ring: Array, az
     )
 
 
-def _new_phase(sweep: Sweep, new: _NewBeams) -> Array:
+def _find_new_phase(sweep: Sweep, new: _NewBeams) -> Array:
     if is_timed(sweep):
         return np.asarray((new.time - sweep.beam_time.min()) / np.ptp(sweep.beam_time) - 0.5)
     return np.asarray(((new.azimuth + 180.0) % 360.0 - 180.0) / 360.0)
 
 
-def _columns(azimuth: Array, grid: BeamGrid) -> Array:
+def _find_columns(azimuth: Array, grid: BeamGrid) -> Array:
     """Column of each azimuth, counted from the seam behind the sensor in the sense of turning."""
     turned = (grid.sense * azimuth + 180.0) % 360.0
     return np.asarray((turned / grid.azimuth_step_deg).astype(np.int64) % grid.n_columns)
 
 
-def _origins(old: Array, new: Array) -> Array:
+def _extend_origins(old: Array, new: Array) -> Array:
     if not old.strides[0] and not old[:1].any() and (np.abs(new) < _OFFSET_M).all():
         return np.broadcast_to(np.zeros(3, np.float32), (len(old) + len(new), 3))  # no memory for zeros
     return np.concatenate([old, new.astype(np.float32)])

@@ -39,12 +39,12 @@ def compute_beam_points(sweep: Sweep) -> Array:
     return points
 
 
-def azimuth_deg(points: Array) -> Array:
+def compute_azimuth_deg(points: Array) -> Array:
     """Azimuth of points (n, 3) in [0, 360), counter-clockwise from +x."""
     return np.asarray(np.degrees(portable.arctan2(points[:, 1], points[:, 0])) % 360.0)
 
 
-def elevation_deg(points: Array) -> Array:
+def compute_elevation_deg(points: Array) -> Array:
     """Elevation of points (n, 3), up from the horizontal plane."""
     return np.asarray(np.degrees(portable.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1]))))
 
@@ -66,7 +66,7 @@ def find_stored_turns(points: Array, azimuth: Array | None = None) -> Array | No
     """
     if len(points) < 100:
         return None
-    azimuth = azimuth_deg(points) if azimuth is None else azimuth
+    azimuth = compute_azimuth_deg(points) if azimuth is None else azimuth
     for seam, sense in ((0.0, 1.0), (180.0, 1.0), (0.0, -1.0), (180.0, -1.0)):
         turned = (sense * (azimuth - seam)) % 360.0
         jump = np.diff(turned)
@@ -76,7 +76,7 @@ def find_stored_turns(points: Array, azimuth: Array | None = None) -> Array | No
         if not 3 <= count <= _MAX_RINGS or np.bincount(turn).min() < 8:
             continue
         forward = float(np.mean(np.abs(jump) < 5.0)), float(np.mean(jump > -0.01))
-        if min(forward) > 0.9 and _are_separate(elevation_deg(points[::4]), turn[::4], count):
+        if min(forward) > 0.9 and _are_separate(compute_elevation_deg(points[::4]), turn[::4], count):
             return turn
     return None
 
@@ -110,26 +110,26 @@ def find_elevation_peaks(clouds: list[Array]) -> tuple[Array, float] | None:
     points, level = points[near], level[near]
     if len(points) < 100:
         return None
-    height = _sharpest_height(points[:, 2], level)
+    height = _find_sharpest_height(points[:, 2], level)
     elevation = np.degrees(portable.arctan2(points[:, 2] - height, level))
-    count = _histogram(elevation)
+    count = _count_elevations(elevation)
     best, best_share = None, _MIN_NEAR_PEAKS
     for width in _BANDWIDTHS_DEG:
-        peaks = _peaks(count, width / _BIN_DEG)
+        peaks = _find_peaks(count, width / _BIN_DEG)
         if not 1 <= len(peaks) <= _MAX_RINGS:
             continue
         found = (peaks + 0.5) * _BIN_DEG - 90.0
-        share = _near_share(elevation, found)
+        share = _measure_near_share(elevation, found)
         if share > best_share + 0.02:
             best, best_share = found, share
     return None if best is None else (best, height)
 
 
-def _histogram(elevation: Array) -> Array:
+def _count_elevations(elevation: Array) -> Array:
     return np.histogram(elevation, round(180.0 / _BIN_DEG), (-90.0, 90.0))[0].astype(np.float64)
 
 
-def _sharpest_height(z: Array, level: Array) -> float:
+def _find_sharpest_height(z: Array, level: Array) -> float:
     """The height on the axis seen from which elevations crowd most: no laser need fire from the origin."""
     drawn = np.random.default_rng(0).integers(0, len(z), min(len(z), 40_000))  # every n-th could be of one ring
     z, level = z[drawn], level[drawn]
@@ -137,26 +137,26 @@ def _sharpest_height(z: Array, level: Array) -> float:
     for span, count in ((0.3, 31), (0.02, 21)):
         tried = centre + np.linspace(-span, span, count)
         tried = tried[np.argsort(np.abs(tried), kind="stable")]  # the origin itself wins a draw
-        crowding = [np.sum(_histogram(np.degrees(portable.arctan2(z - height, level))) ** 2) for height in tried]
+        crowding = [np.sum(_count_elevations(np.degrees(portable.arctan2(z - height, level))) ** 2) for height in tried]
         centre = float(tried[int(np.argmax(crowding))])
     return centre
 
 
-def _gaussian(width_bins: float) -> Array:
+def _make_gaussian(width_bins: float) -> Array:
     """Weights of a normal distribution out to four times its width."""
     reach = int(4.0 * width_bins + 0.5)
     weight = portable.exp(-0.5 * (np.arange(-reach, reach + 1) / width_bins) ** 2)
     return np.asarray(weight / weight.sum())
 
 
-def _peaks(count: Array, width_bins: float) -> Array:
-    smooth = correlate1d(count, _gaussian(width_bins), mode="constant")
+def _find_peaks(count: Array, width_bins: float) -> Array:
+    smooth = correlate1d(count, _make_gaussian(width_bins), mode="constant")
     least = _MIN_PEAK_POINTS / (2.5 * width_bins)
     peaks, shape = find_peaks(smooth, height=least, prominence=least * _MIN_PROMINENCE)
     return np.asarray(peaks[shape["prominences"] >= _MIN_PROMINENCE * shape["peak_heights"]])
 
 
-def _near_share(elevation: Array, peaks: Array) -> float:
+def _measure_near_share(elevation: Array, peaks: Array) -> float:
     """Share of the points within a quarter of the peaks' distance from one of them."""
     if len(peaks) == 1:
         return float(np.mean(np.abs(elevation - peaks[0]) < 0.5))

@@ -8,7 +8,7 @@ from scipy.spatial import cKDTree
 from resweep.pose import Array
 from resweep.sensors.infer.beam_grid import BeamGrid, find_cells
 from resweep.sensors.infer.complete_beams import complete_beams
-from resweep.sensors.infer.find_rings import azimuth_deg, compute_beam_points
+from resweep.sensors.infer.find_rings import compute_azimuth_deg, compute_beam_points
 from resweep.sweep import Sweep
 
 _HELD_OUT = 0.1  # share of the beams that are taken away and looked for again
@@ -18,7 +18,7 @@ _MAX_SURPLUS = 0.1  # beams added beyond those held out, or short of them
 # Share of the returns that are followed by another on their ring. Recordings have 0.9 and more, as surfaces are
 # larger than a step; in a cloud thinned to half of its points, gaps are no sign of an empty beam.
 _MIN_FOLLOWED = 0.7
-_NEAR_M = 1.0  # nearer points are on the sensor's own carrier
+_NEAR_M = 1.0  # nearer points are on the vehicle that carries the sensor
 _CANDIDATES = 8
 _RING_APART_DEG = 1e4  # keeps rings apart in a tree of azimuths
 
@@ -36,10 +36,10 @@ def check_grid(grid: BeamGrid, sweep: Sweep) -> str | None:
     points = compute_beam_points(sweep)
     ring = whole.beam_ring[: sweep.n_beams]
     free = np.linalg.norm(points, axis=1) > _NEAR_M
-    sure = held & free & grid.fires[ring, find_cells(azimuth_deg(points))]
+    sure = held & free & grid.fires[ring, find_cells(compute_azimuth_deg(points))]
     if not sure.any():
         return "too few returns to check the grid with"
-    error = _errors_deg(full, part.n_beams, points[sure], ring[sure])
+    error = _find_errors_deg(full, part.n_beams, points[sure], ring[sure])
     found = float(np.mean(error < max(_MAX_ERROR_DEG, 0.5 * grid.azimuth_step_deg)))
     if found < _MIN_FOUND:
         return f"only {found:.0%} of the returns that were held out were found again on the grid"
@@ -47,7 +47,7 @@ def check_grid(grid: BeamGrid, sweep: Sweep) -> str | None:
     surplus = (full.n_beams - part.n_beams - expected) / max(int(held.sum()), 1)
     if abs(surplus) > _MAX_SURPLUS:
         return f"gaps do not fit the grid's steps ({surplus:+.0%} of the beams that were held out)"
-    followed = _share_followed(whole, sweep.n_beams)
+    followed = _measure_followed_share(whole, sweep.n_beams)
     if followed < _MIN_FOLLOWED:
         return f"only {followed:.0%} of the returns have a neighbour: the cloud was thinned, or is no grid"
     return None
@@ -61,7 +61,7 @@ def is_crowded(sweep: Sweep, grid: BeamGrid) -> bool:
     return bool((count > np.maximum(1.05 * room + 8, there)).any())
 
 
-def _errors_deg(full: Sweep, first: int, points: Array, ring: Array) -> Array:
+def _find_errors_deg(full: Sweep, first: int, points: Array, ring: Array) -> Array:
     """Angle from each point (n, 3) to the nearest of the beams from ``first`` on, among those of its ring."""
     direction, origin = full.beam_direction[first:].astype(np.float64), full.beam_origin[first:].astype(np.float64)
     if not len(direction):
@@ -70,8 +70,8 @@ def _errors_deg(full: Sweep, first: int, points: Array, ring: Array) -> Array:
     def key(azimuth: Array, ring: Array) -> Array:
         return np.stack([azimuth, _RING_APART_DEG * ring], axis=1)
 
-    tree = cKDTree(key(azimuth_deg(direction), full.beam_ring[first:].astype(np.float64)))
-    _, near = tree.query(key(azimuth_deg(points), ring.astype(np.float64)), k=min(_CANDIDATES, len(direction)))
+    tree = cKDTree(key(compute_azimuth_deg(direction), full.beam_ring[first:].astype(np.float64)))
+    _, near = tree.query(key(compute_azimuth_deg(points), ring.astype(np.float64)), k=min(_CANDIDATES, len(direction)))
     near = np.asarray(near).reshape(len(points), -1)
     away = points[:, None] - origin[near]  # lasers need not fire from the frame's origin
     away /= np.maximum(np.linalg.norm(away, axis=2, keepdims=True), 1e-12)
@@ -80,10 +80,10 @@ def _errors_deg(full: Sweep, first: int, points: Array, ring: Array) -> Array:
     return np.asarray(np.degrees(apart.min(axis=1)))
 
 
-def _share_followed(whole: Sweep, returned: int) -> float:
+def _measure_followed_share(whole: Sweep, returned: int) -> float:
     """Share of the first ``returned`` beams whose next on the ring is one of them too."""
     direction = whole.beam_direction
-    order = np.lexsort((azimuth_deg(direction), whole.beam_ring))
+    order = np.lexsort((compute_azimuth_deg(direction), whole.beam_ring))
     has, ring = order < returned, whole.beam_ring[order]
     pairs = has[:-1] & (ring[:-1] == ring[1:])
     return float(np.mean(has[1:][pairs])) if pairs.any() else 0.0

@@ -1,7 +1,7 @@
-"""A recorded drive made ready: what is corrected in it before its beams mean anything.
+"""A prepared drive: what is corrected in a recording before its beams are used.
 
-Whoever builds from a recording, fires its beams again, cuts objects out of it, learns from it or compares with it takes
-it as `prepare_drive` gives it. Empty beams are there already: readers infer them when a log is opened.
+Building, firing beams again, cutting out objects, learning and comparing all take a recording as `prepare_drive`
+gives it. Empty beams are there already: readers infer them when a log is opened.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A sensor's spec fitted to a log: what its points show, and the rest from the nearest of the catalog.
 
 A log shows where and when the lasers fire, how far they reach and how ranges are rounded. It does not show
-the beam's divergence or the wavelength: those are the catalog's, and the description says so. Noise, biases of lasers
+the beam's divergence or the wavelength: those are the catalog's, as the description states. Noise, biases of lasers
 and detection need a map of the place: `resweep.calibrate.sensor` adds them to the spec.
 """
 
@@ -27,13 +27,13 @@ from resweep.sensors.infer.beam_grid import (
     thin_points,
 )
 from resweep.sensors.infer.channel_motion import fit_motion
-from resweep.sensors.infer.find_rings import azimuth_deg, compute_beam_points, compute_group_medians
+from resweep.sensors.infer.find_rings import compute_azimuth_deg, compute_beam_points, compute_group_medians
 from resweep.sensors.patterns import Block, Spinning
 from resweep.sensors.spec import Sensor
 from resweep.sweep import Sweep
 
 _QUANTA_M = (0.01, 0.005, 0.004, 0.002, 0.001)
-_SURE = 0.8  # length of the mean phasor of ranges over a quantum; 0 where they are not rounded to it
+_MIN_QUANTUM_PHASOR = 0.8  # length of the mean phasor of ranges over a quantum; 0 where they are not rounded to it
 _OFFSET_DEG = 0.02  # azimuth offsets of channels below it count as none
 _DELAY_S = 2e-7  # firing delays below it count as none
 _ANGLE_DIGITS, _TIME_DIGITS = 4, 9
@@ -62,20 +62,22 @@ def fit_log(log: Log | Sequence[Sweep], name: str = "fitted", sweeps: int = 5) -
         raise ResweepError("fit: the log has no sweeps; give one that has")
     grid = estimate_grid(log, sweeps)
     chosen = sample_sweeps(log, sweeps)
-    rings = [assign_rings(sweep, points := compute_beam_points(sweep), azimuth_deg(points), grid) for sweep in chosen]
+    rings = [
+        assign_rings(sweep, points := compute_beam_points(sweep), compute_azimuth_deg(points), grid) for sweep in chosen
+    ]
     returns = np.sum(
         [np.bincount(ring[s.beam], minlength=grid.n_rings) for s, ring in zip(chosen, rings, strict=True)], axis=0
     )
     seen = np.isfinite(grid.elevations_deg)
     near, rms = find_nearest_sensor(grid.elevations_deg[seen])
-    rate_hz, rate_from = _rate(log, grid, near)
-    delay = _delays(chosen, rings, grid)
-    offset = _offsets(chosen, rings, grid, delay, rate_hz)
+    rate_hz, rate_from = _find_rate(log, grid, near)
+    delay = _estimate_delays(chosen, rings, grid)
+    offset = _estimate_offsets(chosen, rings, grid, delay, rate_hz)
     ranges = np.concatenate([sweep.range for sweep in chosen]).astype(np.float64)
     channels = Block(
-        elevation_deg=_rounded(grid.elevations_deg[seen], _ANGLE_DIGITS),
-        azimuth_offset_deg=None if offset is None else _rounded(offset[seen], _ANGLE_DIGITS),
-        firing_time_s=None if delay is None else _rounded(delay[seen], _TIME_DIGITS),
+        elevation_deg=_round_values(grid.elevations_deg[seen], _ANGLE_DIGITS),
+        azimuth_offset_deg=None if offset is None else _round_values(offset[seen], _ANGLE_DIGITS),
+        firing_time_s=None if delay is None else _round_values(delay[seen], _TIME_DIGITS),
     )
     pattern = Spinning(
         azimuth_resolution_deg=grid.azimuth_step_deg, direction=grid.direction or "clockwise", channels=channels
@@ -98,7 +100,7 @@ def fit_log(log: Log | Sequence[Sweep], name: str = "fitted", sweeps: int = 5) -
     return SpecFit(sensor, grid, near, rms, returns)
 
 
-def _rounded(values: Array, digits: int) -> tuple[float, ...]:
+def _round_values(values: Array, digits: int) -> tuple[float, ...]:
     return tuple(float(value) for value in np.round(values, digits) + 0.0)
 
 
@@ -129,25 +131,25 @@ def estimate_quantum_m(ranges: Array) -> float:
     """The step that ranges (n,) are rounded to, 0 where none of the usual ones shows."""
     few = ranges[:: max(1, len(ranges) // 20_000)]
     for quantum in _QUANTA_M:
-        if abs(np.mean(portable.phasor(2.0 * np.pi * few / quantum))) > _SURE:
+        if abs(np.mean(portable.phasor(2.0 * np.pi * few / quantum))) > _MIN_QUANTUM_PHASOR:
             return quantum
     return 0.0
 
 
-def _rate(log: Log | Sequence[Sweep], grid: BeamGrid, near: Sensor) -> tuple[float, str]:
+def _find_rate(log: Log | Sequence[Sweep], grid: BeamGrid, near: Sensor) -> tuple[float, str]:
     """Turns per second, and where they were found."""
     if grid.period_s is not None:
         return 1.0 / grid.period_s, "the points' times"
     times = log.times if isinstance(log, Log) else np.array([sweep.timestamp for sweep in log])
     if isinstance(log, Log) and not log.times_known:
-        times = times[:0]  # those of a rate that was assumed say nothing
+        times = times[:0]  # those of an assumed rate show nothing
     apart = np.diff(np.asarray(times, dtype=np.float64))
     if len(apart) and (period := float(np.median(apart))) > 0:
         return 1.0 / period, "the sweeps' times"
     return near.rotation_rate_hz or 10.0, f"the catalog's {near.name}"
 
 
-def _delays(sweeps: list[Sweep], rings: list[Array], grid: BeamGrid) -> Array | None:
+def _estimate_delays(sweeps: list[Sweep], rings: list[Array], grid: BeamGrid) -> Array | None:
     """Seconds (k,) from the start of a step to the firing of each ring, None where times do not show it.
 
     Each shot is timed from the last one of the ring with most points; the step begins after the longest
@@ -160,7 +162,7 @@ def _delays(sweeps: list[Sweep], rings: list[Array], grid: BeamGrid) -> Array | 
     for sweep, ring in zip(sweeps, rings, strict=True):
         if not is_timed(sweep):
             return None
-        times, first = np.sort(sweep.beam_time[ring == _most(ring)]), sweep.beam_time
+        times, first = np.sort(sweep.beam_time[ring == _find_fullest_ring(ring)]), sweep.beam_time
         since = first - times[np.clip(np.searchsorted(times, first, side="right") - 1, 0, None)]
         since = np.where((since >= 0) & (since < period * 0.999), since, np.nan)
         angle = portable.phasor(2.0 * np.pi * since / period)
@@ -177,11 +179,11 @@ def _delays(sweeps: list[Sweep], rings: list[Array], grid: BeamGrid) -> Array | 
     return None if np.ptp(delay) < _DELAY_S else np.asarray(delay)
 
 
-def _most(ring: Array) -> int:
+def _find_fullest_ring(ring: Array) -> int:
     return int(np.bincount(ring).argmax())
 
 
-def _offsets(
+def _estimate_offsets(
     sweeps: list[Sweep], rings: list[Array], grid: BeamGrid, delay: Array | None, rate_hz: float
 ) -> Array | None:
     """Azimuth (k,) in degrees that each ring is turned from the head by, None where nothing shows it.
@@ -191,7 +193,7 @@ def _offsets(
     found = []
     for sweep, ring in zip(sweeps, rings, strict=True):
         points = compute_beam_points(sweep)
-        azimuth = azimuth_deg(points)
+        azimuth = compute_azimuth_deg(points)
         if grid.period_s is not None and is_timed(sweep):
             since = sweep.beam_time - sweep.beam_time.min()
             head = grid.sense * 360.0 * since / grid.period_s

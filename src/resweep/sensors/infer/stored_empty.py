@@ -12,10 +12,10 @@ import numpy as np
 
 from resweep import portable
 from resweep.pose import Array
-from resweep.sensors.infer.find_rings import azimuth_deg, compute_group_medians, elevation_deg
+from resweep.sensors.infer.find_rings import compute_azimuth_deg, compute_elevation_deg, compute_group_medians
 from resweep.sweep import BeamStatus, Sweep
 
-_NEAR_M = 1.0  # nearer returns say little of a laser's angles
+_NEAR_M = 1.0  # nearer returns show little of a laser's angles
 _MIN_RETURNS = 100
 _MIN_CLOSE = 0.9  # share of the returns that must lie where their ring and column say
 _CLOSE_DEG = 0.15  # or half a column, if that is more
@@ -41,12 +41,12 @@ def add_stored_empty(sweep: Sweep, ring: Array, column: Array) -> Sweep:
     own_ring, own_column = sweep.ring[far].astype(np.int64), sweep.column[far].astype(np.int64)
     if len(directions) < _MIN_RETURNS:
         return sweep
-    azimuth, elevation = azimuth_deg(directions), elevation_deg(directions)
+    azimuth, elevation = compute_azimuth_deg(directions), compute_elevation_deg(directions)
     level = compute_group_medians(elevation, own_ring, n_rings)
     step = _step_deg(azimuth, own_ring, own_column)
     if step is None:
         return sweep
-    turn, offset = _angles(azimuth, own_ring, own_column, n_rings, n_columns, step)
+    turn, offset = _fit_angles(azimuth, own_ring, own_column, n_rings, n_columns, step)
     error = np.abs(_wrap(azimuth - turn[own_column] - offset[own_ring]))
     limit = max(_CLOSE_DEG, 0.5 * abs(step))
     close = (error < limit) & (np.abs(elevation - level[own_ring]) < limit)
@@ -64,7 +64,7 @@ def add_stored_empty(sweep: Sweep, ring: Array, column: Array) -> Sweep:
         if not sweep.beam_origin.any()
         else np.concatenate([sweep.beam_origin, np.zeros((len(ring), 3), np.float32)]),
         beam_direction=np.concatenate([sweep.beam_direction, direction.astype(np.float32)]),
-        beam_time=np.concatenate([sweep.beam_time, _column_times(sweep, n_columns)[column]]),
+        beam_time=np.concatenate([sweep.beam_time, _interpolate_column_times(sweep, n_columns)[column]]),
         beam_ring=np.concatenate([sweep.beam_ring, ring]),
         beam_column=np.concatenate([sweep.beam_column, column]),
         beam_status=np.concatenate([sweep.beam_status, np.full(len(ring), BeamStatus.NO_RETURN, np.uint8)]),
@@ -85,7 +85,7 @@ def _step_deg(azimuth: Array, ring: Array, column: Array) -> float | None:
     return step or None
 
 
-def _angles(
+def _fit_angles(
     azimuth: Array, ring: Array, column: Array, n_rings: int, n_columns: int, step: float
 ) -> tuple[Array, Array]:
     """Azimuth of each column (c,), and what each ring adds to it (k,), NaN where it has no return."""
@@ -102,7 +102,7 @@ def _angles(
     return turn, np.where(np.bincount(ring, minlength=n_rings) > 0, offset, np.nan)
 
 
-def _column_times(sweep: Sweep, n_columns: int) -> Array:
+def _interpolate_column_times(sweep: Sweep, n_columns: int) -> Array:
     """Firing time (c,) of each column, between those of its neighbours where nothing came back."""
     start = sweep.beam_time.min()
     late = compute_group_medians(sweep.beam_time - start, sweep.beam_column.astype(np.int64), n_columns)

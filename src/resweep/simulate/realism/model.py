@@ -20,12 +20,12 @@ from resweep.simulate.realism.onnx_network import OnnxNetwork
 from resweep.sweep import Sweep
 
 _STEPS = 4096.0  # of probabilities, which networks give to some six digits
-_SAMPLED = 7  # of so many returns one says how bright they are
-_OTHER_UNIT = 20.0  # intensities so many times brighter than those of training have another unit
+_INTENSITY_STRIDE = 7  # one return in so many is enough for the median intensity
+_MAX_INTENSITY_RATIO = 20.0  # to those of training; larger intensities have another unit
 
 
 class RealismModel:
-    """A learned model of a sensor: which of its beams do not return, and how bright returns are.
+    """A learned model of a sensor: which of its beams do not return, and the intensity of the others.
 
     `load_realism` reads one. ``card`` says what it was trained on and how well it does.
     """
@@ -37,8 +37,8 @@ class RealismModel:
         self._networks = {
             name: OnnxNetwork.read(folder, part, self.card.layout) for name, part in self.card.parts.items()
         }
-        light = None if self.card.intensity is None else self.card.intensity.light
-        self._scatter_levels = None if light is None or light.scatter is None else light.scatter.read(folder)
+        model = None if self.card.intensity is None else self.card.intensity.light
+        self._scatter_levels = None if model is None or model.scatter is None else model.scatter.read(folder)
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name} by {part.variant}" for name, part in self.card.parts.items())
@@ -50,12 +50,12 @@ class RealismModel:
 
     @property
     def drops(self) -> bool:
-        """Whether it says which beams do not return."""
+        """Whether it predicts which beams do not return."""
         return "drop" in self._networks
 
     @property
     def predicts_intensity(self) -> bool:
-        """Whether it says how bright returns are."""
+        """Whether it predicts the intensity of returns."""
         return "intensity" in self._networks
 
     def check(self, sweep: Sweep, labels: LabelSet) -> None:
@@ -70,17 +70,17 @@ class RealismModel:
                 f"realism: the model knows the classes {', '.join(self.card.classes)}, and what labels of this world "
                 "mean is unknown; build it with labels, or learn a model without"
             )
-        middle = float(np.median(sweep.intensity[::_SAMPLED])) if len(sweep) else 0.0
-        if middle > _OTHER_UNIT * self.card.intensity_max:
+        middle = float(np.median(sweep.intensity[::_INTENSITY_STRIDE])) if len(sweep) else 0.0
+        if middle > _MAX_INTENSITY_RATIO * self.card.intensity_max:
             raise ResweepError(
                 f"realism: the model was learned from intensities up to {self.card.intensity_max:g}, the world has "
-                f"{middle:g} in the middle; bring both to one unit"
+                f"a median of {middle:g}; bring both to one unit"
             )
 
     def check_scale(self, scale: float | None) -> None:
         """Raise unless intensities of this full ``scale`` are those that the model was learned from, if both are known.
 
-        A `Log` says its scale: a world built from it has the same.
+        A `Log` knows its scale, and a world built from it has the same.
         """
         own = self.card.intensity_scale
         if scale is not None and own is not None and scale != own:
@@ -137,8 +137,8 @@ class RealismModel:
         """The sweep as the model makes it; ``labels`` say what its labels mean.
 
         Intensities are drawn from what was learned, and ranges scatter as they did, less the noise that ``receiver``
-        has added already. ``calibration`` is that of the world, which says how intensities fall with incidence.
-        ``range_max_m`` is the maximum range of the sensor, for transferable models; None if it is unknown.
+        has added already. ``calibration`` is that of the world, which has the law by which intensities fall with
+        incidence. ``range_max_m`` is the maximum range of the sensor, for transferable models; None if it is unknown.
 
         A beam is dropped, with all its returns, if the number drawn for it by ``seed`` and ``index`` of the sweep lies
         below its probability (D: sampled, not thresholded). Its status is then `BeamStatus.DROPPED_BY_MODEL`.
@@ -166,15 +166,15 @@ class RealismModel:
 
     def _draw_intensity(self, sweep: Sweep, channels: BeamChannels, seed: int, index: int, threads: int) -> Array:
         """The intensities (n,) of the returns of a sweep, drawn from what was learned."""
-        light = self._networks["intensity"].part.light
-        assert light is not None  # the card was checked
+        model = self._networks["intensity"].part.light
+        assert model is not None  # the card was checked
         first = np.flatnonzero(sweep.return_index == 0)
         beams = sweep.beam[first]
         points = np.zeros((sweep.n_beams, 3))
         points[beams] = sweep.world_points()[first]
-        level = light.draw_levels(channels, points, self._scatter_levels, seed=seed, index=index)
-        learned = light.round(sweep.intensity)
-        learned[first] = light.draw(self.predict_intensities(channels, threads)[beams], level[beams])
+        level = model.draw_levels(channels, points, self._scatter_levels, seed=seed, index=index)
+        learned = model.round(sweep.intensity)
+        learned[first] = model.draw(self.predict_intensities(channels, threads)[beams], level[beams])
         return learned
 
     def _scatter(self, sweep: Sweep, channels: BeamChannels, receiver: Receiver | None, seed: int, index: int) -> Array:

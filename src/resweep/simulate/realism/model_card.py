@@ -36,7 +36,7 @@ class NetworkCard(Spec):
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     """Hash of that file."""
     kind: Literal["ray", "image"]
-    """What it looks at."""
+    """Beams by themselves, or whole sweeps."""
     variant: str
     """Its architecture, such as mlp or unet."""
     channels: tuple[str, ...] = CHANNELS
@@ -85,7 +85,7 @@ class NetworkCard(Spec):
 
 
 class RealismCard(Spec):
-    """What a model says of itself."""
+    """The card of a model: what it was learned from, its networks and their scores."""
 
     format: Literal["resweep-realism"] = "resweep-realism"
     """What the file is."""
@@ -102,7 +102,7 @@ class RealismCard(Spec):
     blind_permille: tuple[tuple[int, ...], ...] = ()
     """How often each laser came back empty towards each of 360 bins of azimuth, in thousandths; none if left out."""
     intensity_max: Annotated[float, Field(gt=0.0)] = 1.0
-    """The brightest intensities of these logs, so that another unit is noticed."""
+    """The largest intensities of these logs, so that another unit is noticed."""
     intensity_scale: Annotated[float, Field(gt=0.0)] | None = None
     """Full scale of the intensities of these logs, if it is known."""
     transferable: bool = False
@@ -114,9 +114,9 @@ class RealismCard(Spec):
     held_out: tuple[str, ...] = ()
     """The places that its scores are of."""
     drop: NetworkCard | None = None
-    """The network that says which beams do not return."""
+    """The network that predicts which beams do not return."""
     intensity: NetworkCard | None = None
-    """The network that says how bright returns are."""
+    """The network that predicts the intensity of returns."""
     noise: RangeNoise | None = None
     """How far ranges scatter from beam to beam."""
 

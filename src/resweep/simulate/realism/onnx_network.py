@@ -22,7 +22,7 @@ from resweep.simulate.sensor_grid import SensorGrid
 INPUT, OUTPUT = "channels", "result"
 HALO = 32  # columns of the neighbours that each sector of an image is given
 SECTORS = 4  # of an image, whatever the threads
-_BLOCK = 16_384  # beams that go through a network together
+_BATCH_BEAMS = 16_384  # that go through a network together
 _MAX_BYTES = 500 * 10**6
 
 
@@ -54,7 +54,7 @@ class OnnxNetwork:
         return self.part.kind == "image"
 
     def run(self, channels: BeamChannels, threads: int = 0) -> Array:
-        """What the network says of each beam (b,), or (b, k) if it has k outputs; 0 for beams that did not return."""
+        """What the network predicts for each beam (b,), or (b, k) if it has k outputs; 0 for beams without return."""
         found = np.zeros((len(channels), self.part.outputs), np.float32)
         occupied = np.flatnonzero(channels.occupied)
         if self.is_image:
@@ -66,13 +66,15 @@ class OnnxNetwork:
         return found[:, 0] if self.part.outputs == 1 else found
 
     def run_rays(self, values: Array, threads: int = 0) -> Array:
-        """What it says of beams (n, 9) by themselves: (n, outputs)."""
-        blocks = [np.ascontiguousarray(values[first : first + _BLOCK]) for first in range(0, len(values), _BLOCK)]
+        """What it predicts for beams (n, 9) by themselves: (n, outputs)."""
+        blocks = [
+            np.ascontiguousarray(values[first : first + _BATCH_BEAMS]) for first in range(0, len(values), _BATCH_BEAMS)
+        ]
         found = _map(self._call, blocks, threads)
         return np.concatenate([np.zeros((0, self.part.outputs), np.float32), *found])
 
     def run_image(self, image: Array, threads: int = 0) -> Array:
-        """What it says of an image (9, rows, columns), which goes round: (outputs, rows, columns)."""
+        """What it predicts for an image (9, rows, columns), which goes round: (outputs, rows, columns)."""
         columns = image.shape[2]
         around = np.take(image, np.arange(-HALO, columns + HALO), axis=2, mode="wrap")
         edges = np.linspace(0, columns // 16, SECTORS + 1).astype(int) * 16

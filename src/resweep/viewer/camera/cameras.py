@@ -83,7 +83,7 @@ def look_at(eye: ArrayLike, target: ArrayLike) -> Array:
     forward = end - start
     length = float(np.linalg.norm(forward))
     if not (np.isfinite(length) and length > 1e-9):
-        raise ResweepError(f"camera: it stands where it looks at, {start.tolist()}; give two different places")
+        raise ResweepError(f"camera: eye and target are one place, {start.tolist()}; give two different places")
     forward = forward / length
     left = np.cross([0.0, 0.0, 1.0], forward)
     if np.linalg.norm(left) < 1e-6:  # straight up or down: the upper edge of the picture is y

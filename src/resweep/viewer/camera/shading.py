@@ -42,11 +42,11 @@ def shade(
     elif kind == "normal":
         rgb = 0.5 + 0.5 * view.normal
     else:
-        rgb = _find_base(view, kind, labels) * _light(view)[..., None]
+        rgb = _find_base(view, kind, labels) * _compute_light(view)[..., None]
         rgb *= 1.0 - _find_edges(view)[..., None]
         far = 1.0 - np.exp(-np.where(hit, view.range, 0.0) / _HAZE_M)
         rgb += far[..., None] * (_SKY_LOW - rgb)
-    rgb = np.where(hit[..., None], rgb, _sky(view.range.shape))
+    rgb = np.where(hit[..., None], rgb, _compute_sky(view.range.shape))
     rgb *= 255.0
     return np.asarray(np.clip(np.rint(rgb, out=rgb), 0, 255, out=rgb).astype(np.uint8))
 
@@ -72,7 +72,7 @@ def _find_base(view: CameraView, kind: str, labels: LabelSet) -> Array:
     return np.broadcast_to(_CLAY, (*view.range.shape, 3))
 
 
-def _light(view: CameraView) -> Array:
+def _compute_light(view: CameraView) -> Array:
     """Light on each surface: a sun, and a sky that is brighter above. Leaves are lit from all around."""
     sun = np.clip(view.normal @ _SUN, 0.0, 1.0)
     sky = 0.5 + 0.5 * view.normal[..., 2]
@@ -107,7 +107,7 @@ def _map(values: Array, most: float, name: str) -> Array:
     return np.asarray(table[np.rint(255 * share).astype(np.int64)])
 
 
-def _sky(shape: tuple[int, ...]) -> Array:
+def _compute_sky(shape: tuple[int, ...]) -> Array:
     """What is seen where nothing is: dark, lighter towards the lower edge."""
     down = np.linspace(0.0, 1.0, shape[0], dtype=np.float32)[:, None, None]
     return np.broadcast_to(_SKY_HIGH + down * (_SKY_LOW - _SKY_HIGH), (*shape, 3))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from resweep.errors import ResweepError
 
 
-class Latest:
+class LatestTask:
     """One thread that runs the latest of the tasks given to it; those that come meanwhile replace each other.
 
     A slider that is dragged asks for more pictures than can be drawn: only the last one matters. ``on_error`` gets

@@ -16,7 +16,7 @@ from resweep.simulate.resimulate import resimulate
 from resweep.viewer.contents import ViewerContents, shorten
 from resweep.viewer.pages.log_page import LogPage
 from resweep.viewer.pages.other_pages import BankPage, SensorPage
-from resweep.viewer.pages.panes import Front, LinkedCameras
+from resweep.viewer.pages.panes import LinkedCameras, PaneServer
 from resweep.viewer.pages.stage import LOCALHOST, PORT, Stage, find_port
 from resweep.viewer.pages.world_page import SENSOR, WorldPage
 from resweep.viewer.scene.levels import BUDGET
@@ -42,7 +42,7 @@ class Viewer:
         start = find_start(opened)
         title = opened.title or "Resweep"
         logs = self._list_logs()
-        self.front: Front | None = None
+        self.front: PaneServer | None = None
         self.twin: Stage | None = None
         self.page: Any = None
         paned = panes and len(logs) == 2
@@ -52,7 +52,7 @@ class Viewer:
                 self.twin = Stage(start[:3, 3], port=0, title=title, led=self.stage)
                 self.cameras = LinkedCameras([self.twin, self.stage])
                 both, names = [self.twin, self.stage], [shorten(name) for name, _ in logs]
-                self.front = Front(host, find_port(host, port), both, names, title)
+                self.front = PaneServer(host, find_port(host, port), both, names, title)
             self.page = LogPage(self.stage, logs, sweep, self.twin) if logs else self._make_page(start)
         except BaseException:
             self.stop()
@@ -131,13 +131,13 @@ def find_start(opened: ViewerContents) -> Array:
 
 def find_place(world: World) -> Array:
     """A pose (4, 4) in the middle of a world, above the ground that is under it, or in its middle where none is."""
-    from resweep.scenario.ground import ground_of
+    from resweep.scenario.ground import find_ground
 
     low, high = world.bounds
     pose = np.eye(4)
     pose[:3, 3] = (low + high) / 2
     try:
-        under = ground_of(world).heights(np.array([[*pose[:2, 3], np.nan]]))[0]
+        under = find_ground(world).heights(np.array([[*pose[:2, 3], np.nan]]))[0]
     except ResweepError:  # only permeable volumes
         return pose
     if np.isfinite(under):

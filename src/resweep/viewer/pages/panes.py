@@ -64,7 +64,7 @@ def _set_view(client: Any, view: Array) -> None:
         client.camera.look_at = view[1]
 
 
-class Front:
+class PaneServer:
     """One port for several stages: a page with a pane for each, and a route to the server of each.
 
     ``/1/`` leads to the first stage, ``/2/`` to the second. One port is enough to be forwarded over SSH.

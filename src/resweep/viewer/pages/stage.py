@@ -14,7 +14,7 @@ import numpy as np
 from resweep.errors import ResweepError
 from resweep.optional import require
 from resweep.pose import Array
-from resweep.viewer.pages.latest import Latest
+from resweep.viewer.pages.latest import LatestTask
 from resweep.viewer.scene.discs import POINT_SIZES, Sprites, split_by_size, write_glb
 from resweep.viewer.scene.primitives import BrowserMesh
 
@@ -80,7 +80,7 @@ class Stage:
             self.gui.add_markdown("the controls are in the other pane")  # an empty panel would show settings of viser
         self.gui.set_panel_label(title)
         self._led = led
-        self.work: Latest = Latest(self.say) if led is None else led.work
+        self.work: LatestTask = LatestTask(self.say) if led is None else led.work
         self._message: Any = None
         self._shown: dict[str, Any] = {}
 

@@ -81,7 +81,7 @@ class WorldPage:
         return self._simulator
 
     def refresh_world(self) -> None:
-        """Show the world again as the controls say, soon."""
+        """Show the world again by the controls, soon."""
         self.stage.work.ask("world", self.draw_world)
 
     def refresh_sweep(self) -> None:
@@ -176,7 +176,7 @@ class WorldPage:
     def _describe_meshes(self) -> str:
         if not self._meshes_left_out:
             return ""
-        return f"{self._meshes_left_out:,} triangles are too many for a browser and left out; sweeps meet them"
+        return f"{self._meshes_left_out:,} triangles are too many for a browser and left out; sweeps hit them"
 
     def sensor_pose(self) -> Array:
         """``T_world_sensor`` where the sensor was dragged to."""

@@ -1,4 +1,4 @@
-"""One beam: which one was clicked, what it hit, with which share of its light, or why it did not return."""
+"""One beam: which one was clicked, what its rays hit, or why it did not return."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def trace_beam(
 
 
 def _name(labels: LabelSet, label: int, instance: int) -> str:
-    """What a ray hit, in words."""
+    """What a ray hit, as text."""
     name = labels.class_name(label) if label else "a surface without label"
     return f"{name} (instance {instance})" if instance else name
 

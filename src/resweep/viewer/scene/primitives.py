@@ -13,7 +13,7 @@ from resweep.pose import Array
 from resweep.viewer import palette
 from resweep.viewer.scene.discs import Sprites, find_axes
 from resweep.viewer.scene.levels import BUDGET, choose_level, draw_priorities
-from resweep.viewer.scene.return_colours import KIND_COLOURS, _to_bytes, colour_table, instance_colours
+from resweep.viewer.scene.return_colours import KIND_COLOURS, _to_bytes, colour_instances, colour_table
 from resweep.worlds import Mesh, Splats, Volumes, World
 from resweep.worlds.layers.layer import kinds_in
 from resweep.worlds.layers.seen import COLUMN, unpack_seen
@@ -125,7 +125,7 @@ class ShownWorld:
         values, vectors = np.linalg.eigh(matrices)
         vectors[np.linalg.det(vectors) < 0, :, 0] *= -1.0
         wxyz = Rotation.from_matrix(vectors).as_quat()[:, [3, 0, 1, 2]]
-        return centre[nearest], wxyz, tau[:, None] * np.sqrt(values), _by_share(passing)
+        return centre[nearest], wxyz, tau[:, None] * np.sqrt(values), _colour_by_share(passing)
 
     def meshes(self) -> tuple[list[BrowserMesh], int]:
         """Meshes and copies within the limits of a browser, and how many triangles are left out."""
@@ -156,21 +156,21 @@ def colour_layer(layer: Splats | Volumes, rows: Array, by: str, labels: LabelSet
     if by == "label":
         rgb = np.rint(255 * palette.label_colours(layer.label[rows], labels)).astype(np.uint8)
     elif by == "instance":
-        rgb = instance_colours(layer.instance[rows])
+        rgb = colour_instances(layer.instance[rows])
     elif by == "kind":
         kind = KIND_COLOURS[NUMBERS[layer.native]]
         rgb = np.tile(np.array(_to_bytes(kind), np.uint8), (len(rows), 1))
     elif by == "height":
         low, high = layer.bounds[:, 2]
-        rgb = _by_share((layer.centres[rows, 2] - low) / max(high - low, 1e-6))
+        rgb = _colour_by_share((layer.centres[rows, 2] - low) / max(high - low, 1e-6))
     elif by == "times seen" and COLUMN in layer.extra:
-        rgb = _by_share(np.log2(1.0 + unpack_seen(layer.extra[COLUMN][rows]).count) / 7.0)
+        rgb = _colour_by_share(np.log2(1.0 + unpack_seen(layer.extra[COLUMN][rows]).count) / 7.0)
     elif by == "permeability" and not layer.solid:
-        rgb = _by_share(np.asarray(layer.permeability)[rows])
+        rgb = _colour_by_share(np.asarray(layer.permeability)[rows])
     elif by == "colour" and "red" in layer.extra:
         rgb = np.stack([layer.extra[name][rows] for name in ("red", "green", "blue")], axis=1).astype(np.uint8)
     else:
-        rgb = _by_share(np.sqrt(np.clip(layer.reflectance[rows], 0.0, 1.0)), "magma")
+        rgb = _colour_by_share(np.sqrt(np.clip(layer.reflectance[rows], 0.0, 1.0)), "magma")
     normals = layer.normals
     if normals is not None and by in ("label", "kind", "reflectance", "instance"):
         light = np.abs(normals[rows] @ (_LIGHT / np.linalg.norm(_LIGHT)))
@@ -213,5 +213,5 @@ def _shade_mesh(mesh: Mesh, labels: LabelSet) -> tuple[Array, Array, Array]:
     return mesh.vertices, mesh.faces, rgb
 
 
-def _by_share(share: Array, name: str = "viridis") -> Array:
+def _colour_by_share(share: Array, name: str = "viridis") -> Array:
     return np.asarray(colour_table(name)[np.rint(255 * np.clip(share, 0.0, 1.0)).astype(np.int64)])

@@ -17,12 +17,12 @@ from resweep.pose import Array
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
 
-def linear_from_srgb(colour: Array) -> Array:
+def linearise_srgb(colour: Array) -> Array:
     """Linear light from sRGB values between 0 and 1 (IEC 61966-2-1)."""
     return np.where(colour <= 0.04045, colour / 12.92, portable.power((colour + 0.055) / 1.055, 2.4))
 
 
-def face_reflectance(geometry: Any, default: float) -> Array | float:
+def find_face_reflectance(geometry: Any, default: float) -> Array | float:
     """Luminance of each face (m,) float32 of a trimesh geometry, or one number for all of them.
 
     Colour factors of materials are linear light (glTF 2.0, 3.9.2; an OBJ's ``Kd`` is a reflectivity);
@@ -32,15 +32,15 @@ def face_reflectance(geometry: Any, default: float) -> Array | float:
     visual = geometry.visual
     kind = visual.kind
     if kind == "texture":
-        return _from_material(visual, geometry.faces, default)
+        return _read_material(visual, geometry.faces, default)
     if kind == "vertex":
-        return _corner_mean(_luminance_srgb(visual.vertex_colors), geometry.faces)
+        return _average_corners(_find_srgb_luminance(visual.vertex_colors), geometry.faces)
     if kind == "face":
-        return _luminance_srgb(visual.face_colors).astype(np.float32)
+        return _find_srgb_luminance(visual.face_colors).astype(np.float32)
     return default
 
 
-def _from_material(visual: Any, faces: Array, default: float) -> Array | float:
+def _read_material(visual: Any, faces: Array, default: float) -> Array | float:
     material = visual.material
     is_pbr = hasattr(material, "baseColorFactor")
     image = material.baseColorTexture if is_pbr else material.image
@@ -49,10 +49,10 @@ def _from_material(visual: Any, faces: Array, default: float) -> Array | float:
         return default
     if image is None or visual.uv is None or len(visual.uv) == 0:
         # A material without a base colour is white by the glTF specification: that says nothing.
-        return default if factor is None else _luminance_linear(factor)
+        return default if factor is None else _find_linear_luminance(factor)
     texel = _sample(np.asarray(image.convert("RGB")), np.asarray(visual.uv))
-    shade = _luminance_linear(factor) if is_pbr and factor is not None else 1.0
-    return _corner_mean(_luminance_srgb(texel) * shade, faces)
+    shade = _find_linear_luminance(factor) if is_pbr and factor is not None else 1.0
+    return _average_corners(_find_srgb_luminance(texel) * shade, faces)
 
 
 def _is_placeholder(image: Any) -> bool:
@@ -72,17 +72,17 @@ def _sample(pixels: Array, uv: Array) -> Array:
     return np.asarray(pixels[row, column])
 
 
-def _luminance_srgb(colours: Array) -> Array:
-    linear = linear_from_srgb(np.asarray(colours, dtype=np.float64)[:, :3] / 255.0)
+def _find_srgb_luminance(colours: Array) -> Array:
+    linear = linearise_srgb(np.asarray(colours, dtype=np.float64)[:, :3] / 255.0)
     return np.asarray(np.clip(portable.matmul(linear, LUMINANCE), 0.0, 1.0))
 
 
-def _luminance_linear(factor: Array) -> float:
+def _find_linear_luminance(factor: Array) -> float:
     colour = np.asarray(factor, dtype=np.float64)[:3]
     return float(
         np.clip(portable.matmul(colour / (255.0 if np.asarray(factor).dtype == np.uint8 else 1.0), LUMINANCE), 0.0, 1.0)
     )
 
 
-def _corner_mean(values: Array, faces: Array) -> Array:
+def _average_corners(values: Array, faces: Array) -> Array:
     return np.asarray(values[np.asarray(faces)].mean(axis=1), dtype=np.float32)

@@ -13,7 +13,7 @@ import numpy as np
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.worlds.layers.layer import ID, ColumnType, Layer, count_values, map_column, per_row
+from resweep.worlds.layers.layer import ID, ColumnType, Layer, count_values, expand_column, map_column
 from resweep.worlds.layers.mesh import OUTLINE_POINTS, Mesh
 from resweep.worlds.layers.triangles import sample_faces
 from resweep.worlds.native import InstanceArray
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from resweep.label_mapping import LabelMapping
     from resweep.worlds.store.layer_files import TileRows
 
-_KEEPS_ITS_MESH = -1  # the label of a copy that has those of its mesh
+_KEEP_MESH_LABELS = -1  # the label of a copy that has those of its mesh
 
 
 class Instances(Layer):
@@ -64,8 +64,8 @@ class Instances(Layer):
         self._mesh = mesh
         self.reflectance = mesh.reflectance
         self.transforms = matrices
-        self.instance = per_row(instance, len(matrices), np.int32, f"{what}: instance")
-        self.label = per_row(label, len(matrices), np.int32, f"{what}: label")
+        self.instance = expand_column(instance, len(matrices), np.int32, f"{what}: instance")
+        self.label = expand_column(label, len(matrices), np.int32, f"{what}: label")
 
     @property
     def mesh(self) -> Mesh:
@@ -89,7 +89,7 @@ class Instances(Layer):
 
     @property
     def centres(self) -> Array:
-        """Where each copy stands (k, 3) float32."""
+        """The place of each copy (k, 3) float32."""
         return self.transforms[:, :, 3]
 
     @property
@@ -118,7 +118,7 @@ class Instances(Layer):
     def count_labels(self) -> Counter[int]:
         """Number of triangles with each label, counted in every copy."""
         counts = count_values(self.label)
-        kept = counts.pop(_KEEPS_ITS_MESH, 0)
+        kept = counts.pop(_KEEP_MESH_LABELS, 0)
         found = Counter({label: number * self._mesh.n_triangles for label, number in counts.items()})
         found.update({label: number * kept for label, number in self._mesh.count_labels().items() if kept})
         return found
@@ -126,7 +126,7 @@ class Instances(Layer):
     def relabelled(self, mapping: LabelMapping, meshes: dict[int, Mesh]) -> Self:
         """The copies with their own labels and those of their mesh mapped."""
         made = copy(self)
-        made.label = np.where(self.label == _KEEPS_ITS_MESH, self.label, map_column(self.label, mapping))
+        made.label = np.where(self.label == _KEEP_MESH_LABELS, self.label, map_column(self.label, mapping))
         if id(self._mesh) not in meshes:
             meshes[id(self._mesh)] = self._mesh.relabelled(mapping, meshes)
         made._mesh = meshes[id(self._mesh)]

@@ -175,7 +175,7 @@ class Layer(ABC):
 
     @property
     def holds_beams(self) -> bool:
-        """Whether the width of beams is part of the primitives, so that a beam meets them with its axis alone."""
+        """Whether the width of beams is part of the primitives, so that a beam crosses them with its axis alone."""
         return False
 
     @property
@@ -283,7 +283,7 @@ def kinds_in(layers: Iterable[Layer], kind: type[AnyLayer]) -> list[AnyLayer]:
     return [layer for layer in layers if isinstance(layer, kind)]
 
 
-def per_row(values: Any, count: int, dtype: Any, what: str) -> Array:
+def expand_column(values: Any, count: int, dtype: Any, what: str) -> Array:
     """A column (count,) from one value or one per row; a ``dtype`` of None keeps that of the values."""
     array = np.asarray(values, dtype=dtype)
     if array.ndim == 0:

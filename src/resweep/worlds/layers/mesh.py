@@ -13,7 +13,7 @@ import numpy as np
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.worlds.layers.layer import ATTRIBUTES, POINT, ColumnType, Layer, per_row, pick
+from resweep.worlds.layers.layer import ATTRIBUTES, POINT, ColumnType, Layer, expand_column, pick
 from resweep.worlds.layers.square_tiles import Division, TileTable, group_by_tile
 from resweep.worlds.layers.triangles import sample_faces, sample_planes, sample_squares
 from resweep.worlds.native import Triangles
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 OUTLINE_POINTS = 20_000  # that a mesh's outline is known by
 # A diffuse surface reflects at most 1; measured at a grazing angle, or on a sign, the value can be higher.
-BRIGHTEST = 10.0
+MAX_REFLECTANCE = 10.0
 
 
 @dataclass(frozen=True)
@@ -100,19 +100,19 @@ class Mesh(Layer):
             raise ResweepError(f"{what}: a face points at vertex {worst} of {len(self.vertices)}; repair the mesh")
         self.faces = np.ascontiguousarray(triangles, dtype=np.uint32)
         count = len(self.faces)
-        self.label = per_row(label, count, np.int32, f"{what}: label")
-        self.reflectance = per_row(reflectance, count, np.float32, f"{what}: reflectance")
-        if not ((self.reflectance >= 0) & (self.reflectance <= BRIGHTEST)).all():
+        self.label = expand_column(label, count, np.int32, f"{what}: label")
+        self.reflectance = expand_column(reflectance, count, np.float32, f"{what}: reflectance")
+        if not ((self.reflectance >= 0) & (self.reflectance <= MAX_REFLECTANCE)).all():
             raise ResweepError(
-                f"{what}: reflectance must lie between 0 and 1, not in per cent (where measured, up to {BRIGHTEST:g})"
+                f"{what}: reflectance must lie between 0 and 1, not in per cent (up to {MAX_REFLECTANCE:g} if measured)"
             )
         self.materials = tuple(materials)
         chosen = np.asarray(material)
         if chosen.size and (chosen.min() < 0 or chosen.max() >= min(len(self.materials), 256)):
             worst = int(chosen.min() if chosen.min() < 0 else chosen.max())
             raise ResweepError(f"{what}: no material {worst}; {len(self.materials)} are given (256 at most)")
-        self.material = per_row(material, count, np.uint8, f"{what}: material")
-        self.instance = per_row(instance, count, np.int32, f"{what}: instance")
+        self.material = expand_column(material, count, np.uint8, f"{what}: material")
+        self.instance = expand_column(instance, count, np.int32, f"{what}: instance")
 
     @property
     def mesh(self) -> Mesh:

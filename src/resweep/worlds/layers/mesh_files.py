@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from resweep import portable
 from resweep.errors import InputError, ResweepError, nearest_names
 from resweep.pose import Array
-from resweep.worlds.layers.colour_reflectance import face_reflectance
+from resweep.worlds.layers.colour_reflectance import find_face_reflectance
 from resweep.worlds.layers.instances import Instances
 from resweep.worlds.layers.mesh import Mesh
 
@@ -81,26 +81,26 @@ def load_mesh(
     """
     where = f"mesh '{mesh}'" if isinstance(mesh, str | Path) else "mesh"
     by_name = isinstance(label, Mapping) or isinstance(reflectance, Mapping)
-    parts = _parts(_scene(mesh, where, by_name), where)
-    placed = _placement(scale, upward_axis(mesh, up), transform, where)
+    parts = _list_parts(_open_any_scene(mesh, where, by_name), where)
+    placed = _make_placement(scale, find_upward_axis(mesh, up), transform, where)
     _check_choice(label, parts, where, "label", Integral)
     _check_choice(reflectance, parts, where, "reflectance", Real)
-    origin = _origin(parts, placed)
+    origin = _choose_origin(parts, placed)
     shift = np.eye(4)
     shift[:3, 3] = -origin
     layers: list[Mesh | Instances] = []
     for part in parts:
         attributes = {
-            "label": _chosen(label, part, 0),
-            "reflectance": _chosen(reflectance, part, None),
+            "label": _choose_value(label, part, 0),
+            "reflectance": _choose_value(reflectance, part, None),
         }
         if attributes["reflectance"] is None:
-            attributes["reflectance"] = face_reflectance(part.geometry, default_reflectance)
-        layers.append(_layer(part, portable.matmul(shift, placed, part.transforms), attributes))
+            attributes["reflectance"] = find_face_reflectance(part.geometry, default_reflectance)
+        layers.append(_make_layer(part, portable.matmul(shift, placed, part.transforms), attributes))
     return layers, origin
 
 
-def upward_axis(mesh: Any, up: str | None = None) -> str:
+def find_upward_axis(mesh: Any, up: str | None = None) -> str:
     """The upward axis of a mesh file or object: ``up`` if given, else what its format states, else ``"z"``."""
     if up is not None:
         return up
@@ -109,10 +109,10 @@ def upward_axis(mesh: Any, up: str | None = None) -> str:
 
 def open_scene(path: Path) -> Any:
     """The trimesh scene in a mesh file."""
-    return _scene(path, str(path), False)
+    return _open_any_scene(path, str(path), False)
 
 
-def _scene(mesh: Any, where: str, split_objects: bool) -> Any:
+def _open_any_scene(mesh: Any, where: str, split_objects: bool) -> Any:
     """The trimesh scene in a file, or around an object.
 
     An OBJ's objects are kept apart only on demand: a large file may hold thousands of them.
@@ -170,7 +170,7 @@ def _list_nodes(scene: Any, where: str) -> dict[str, list[str]]:
     return nodes
 
 
-def _parts(scene: Any, where: str) -> list[_Part]:
+def _list_parts(scene: Any, where: str) -> list[_Part]:
     """The scene's geometries with faces, in the order of their first node, checked."""
     nodes = _list_nodes(scene, where)
     parts = []
@@ -211,7 +211,7 @@ def _check_invertible(matrix: Array, where: str) -> None:
         raise ResweepError(f"{where}: transform is degenerate (it flattens the mesh); its 3x3 part must be invertible")
 
 
-def _placement(scale: float, up: str, transform: ArrayLike | None, where: str) -> Array:
+def _make_placement(scale: float, up: str, transform: ArrayLike | None, where: str) -> Array:
     """The matrix (4, 4) from the file's coordinates to the world's."""
     if not (np.isfinite(scale) and scale > 0):
         raise ResweepError(f"{where}: scale must be a number above zero (metres per unit), got {scale}")
@@ -244,7 +244,7 @@ def _check_choice(chosen: Any, parts: Iterable[_Part], where: str, field: str, k
             raise ResweepError(f"{where}: {field} names '{name}', which it does not hold; {nearest_names(name, known)}")
 
 
-def _chosen(chosen: Any, part: _Part, default: Any) -> Any:
+def _choose_value(chosen: Any, part: _Part, default: Any) -> Any:
     """One value for a part, or a list of one per node where the dict names single nodes."""
     if not isinstance(chosen, Mapping):
         return default if chosen is None else chosen
@@ -253,7 +253,7 @@ def _chosen(chosen: Any, part: _Part, default: Any) -> Any:
     return values[0] if all(value == values[0] for value in values) else values
 
 
-def _origin(parts: Iterable[_Part], placed: Array) -> Array:
+def _choose_origin(parts: Iterable[_Part], placed: Array) -> Array:
     corners = []
     for part in parts:
         bounds = np.array([part.geometry.vertices.min(axis=0), part.geometry.vertices.max(axis=0)])
@@ -265,7 +265,7 @@ def _origin(parts: Iterable[_Part], placed: Array) -> Array:
     return np.asarray(np.round((every.min(axis=0) + every.max(axis=0)) / 2))
 
 
-def _layer(part: _Part, transforms: Array, attributes: dict[str, Any]) -> Mesh | Instances:
+def _make_layer(part: _Part, transforms: Array, attributes: dict[str, Any]) -> Mesh | Instances:
     """A mesh, or instances if the part is placed more than once."""
     vertices = np.asarray(part.geometry.vertices, dtype=np.float64)
     faces = np.asarray(part.geometry.faces)

@@ -10,7 +10,7 @@ from resweep.worlds.layers.layer import Layer, list_values
 from resweep.worlds.layers.mesh import Mesh
 
 
-def any_labels(layers: Sequence[Layer]) -> bool:
+def has_any_label(layers: Sequence[Layer]) -> bool:
     """Whether any primitive has a label other than 0."""
     return any((list_values(part.label) > 0).any() for layer in layers for part in layer.parts)
 
@@ -23,7 +23,7 @@ def count_labels(layers: Sequence[Layer]) -> dict[int, int]:
     return dict(sorted(counts.items()))
 
 
-def relabelled(layers: Sequence[Layer], mapping: LabelMapping) -> list[Layer]:
+def relabel_layers(layers: Sequence[Layer], mapping: LabelMapping) -> list[Layer]:
     """The layers with their labels mapped; all else is shared with them. Copies of one mesh stay copies of one."""
     meshes: dict[int, Mesh] = {}
     return [layer.relabelled(mapping, meshes) for layer in layers]

@@ -2,7 +2,7 @@
 
 From the highest bit: 7 bits of the number of returns on it (127: that many or more), 6 bits each of the least and the
 largest range, six levels to a doubling from 0.25 m, 6 bits each of the least and the largest incidence in steps of
-90/63 degrees, and one bit for primitives that were made up. 0 says that nothing is known. Layers keep it as the column
+90/63 degrees, and one bit for primitives that were completed. 0: nothing is known. Layers keep it as the column
 ``seen`` of their ``extra``.
 """
 
@@ -17,7 +17,7 @@ from resweep import portable
 from resweep.pose import Array
 
 COLUMN = "seen"
-COMPLETED = np.uint32(1)  # a primitive that no beam hit: it was argued from its surroundings
+COMPLETED = np.uint32(1)  # a primitive that no beam hit: it was completed from its surroundings
 _MAX_RETURNS, _MAX_LEVEL = 127, 63
 _RANGE_LEVELS, _RANGE_MIN_M = 6.0, 0.25
 _INCIDENCE_LEVELS = _MAX_LEVEL / 90.0
@@ -25,11 +25,11 @@ _LOG_2 = math.log(2.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SeenRecord:
     """How primitives (n,) were seen: ``count`` of returns on each, and intervals of what these were measured from.
 
     ``range_min_m``, ``range_max_m`` metres; ``incidence_min_deg``, ``incidence_max_deg`` from the normal, 0 to 90 where
-    a primitive has no surface. ``completed`` are those that were made up.
+    a primitive has no surface. ``completed`` are those that no beam hit, completed from their surroundings.
     """
 
     count: Array
@@ -55,15 +55,15 @@ def pack_seen(count: Array, ranges_m: tuple[Array, Array], cosines: tuple[Array,
     return np.asarray(packed | _clip(least) << np.uint32(7) | _clip(largest) << np.uint32(1))
 
 
-def unpack_seen(packed: Array) -> Seen:
-    """What a column of packed records (n,) says."""
+def unpack_seen(packed: Array) -> SeenRecord:
+    """The records that a packed column (n,) holds."""
     packed = np.asarray(packed, np.uint32)
 
     def level(shift: int) -> Array:
         return (packed >> np.uint32(shift) & np.uint32(_MAX_LEVEL)).astype(np.float64)
 
     least_m, largest_m = (_RANGE_MIN_M * portable.power(2.0, level(shift) / _RANGE_LEVELS) for shift in (19, 13))
-    return Seen(
+    return SeenRecord(
         count=(packed >> np.uint32(25)).astype(np.int32),
         range_min_m=least_m,
         range_max_m=largest_m,

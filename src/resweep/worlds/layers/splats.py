@@ -13,7 +13,7 @@ import numpy as np
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.worlds.layers.layer import FLOAT, NORMAL, PERMEABILITY, POINT, Layer, Traits, per_row
+from resweep.worlds.layers.layer import FLOAT, NORMAL, PERMEABILITY, POINT, Layer, Traits, expand_column
 from resweep.worlds.layers.seen import COLUMN
 from resweep.worlds.native import Discs
 
@@ -86,13 +86,15 @@ class Splats(Layer):
             raise ResweepError(f"{what}: every radius must be above 0 m")
         if (np.abs(np.linalg.norm(self.normal, axis=1) - 1) > 1e-3).any():
             raise ResweepError(f"{what}: normals must be unit vectors")
-        self.label = per_row(label, count, np.int32, f"{what}: label")
-        self.reflectance = per_row(reflectance, count, np.float32, f"{what}: reflectance")
-        self.instance = per_row(instance, count, np.int32, f"{what}: instance")
-        self.extra = {key: per_row(values, count, None, f"{what}: {key}") for key, values in (extra or {}).items()}
+        self.label = expand_column(label, count, np.int32, f"{what}: label")
+        self.reflectance = expand_column(reflectance, count, np.float32, f"{what}: reflectance")
+        self.instance = expand_column(instance, count, np.int32, f"{what}: instance")
+        self.extra = {
+            key: expand_column(values, count, None, f"{what}: {key}") for key, values in (extra or {}).items()
+        }
         share = self.extra.get(PERMEABILITY) if permeability is None else permeability
         if share is not None:
-            self.extra[PERMEABILITY] = per_row(share, count, np.float32, f"{what}: permeability")
+            self.extra[PERMEABILITY] = expand_column(share, count, np.float32, f"{what}: permeability")
             if not ((self.extra[PERMEABILITY] >= 0) & (self.extra[PERMEABILITY] <= 1)).all():
                 raise ResweepError(f"{what}: permeability must be from 0 to 1")
 

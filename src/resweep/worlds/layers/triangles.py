@@ -13,7 +13,7 @@ _PLANE_SPACING_M = 0.1  # between places that sweeps are registered to, on avera
 _MAX_PLANES = 1_000_000
 
 
-def unit_normals(corners: Array) -> Array:
+def compute_unit_normals(corners: Array) -> Array:
     """Normals (f, 3) of triangles (f, 3, 3), on the side from which their corners run anticlockwise."""
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     length = np.linalg.norm(normal, axis=1, keepdims=True)
@@ -38,7 +38,7 @@ def sample_planes(corners: Array) -> tuple[Array, Array]:
     rng = np.random.default_rng(0)
     face = np.searchsorted(np.cumsum(area), rng.uniform(0, area.sum(), count)).clip(max=len(area) - 1)
     share = rng.dirichlet((1, 1, 1), count)  # even over the triangle
-    return np.einsum("nk,nki->ni", share, corners[face]), unit_normals(corners[face])
+    return np.einsum("nk,nki->ni", share, corners[face]), compute_unit_normals(corners[face])
 
 
 def sample_squares(corners: Array, spacing_m: float) -> Iterator[tuple[Array, Array]]:

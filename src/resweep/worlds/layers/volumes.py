@@ -13,11 +13,11 @@ import numpy as np
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.worlds.layers.layer import ATTRIBUTES, FLOAT, POINT, ColumnType, Layer, per_row
+from resweep.worlds.layers.layer import ATTRIBUTES, FLOAT, POINT, ColumnType, Layer, expand_column
 from resweep.worlds.layers.seen import COLUMN
 from resweep.worlds.native import Gaussians
 
-TAU = 2.0  # A, III-C: Mahalanobis distance within which a beam meets a volume
+TAU = 2.0  # A, III-C: Mahalanobis distance within which a beam crosses a volume
 WHOLE_BEAM_M = 10.0  # of element_m, from which on volumes are those of whole beams
 _SYMMETRIC = (0, 1, 2, 4, 5, 8)  # xx, xy, xz, yy, yz, zz of a 3x3 matrix
 
@@ -26,12 +26,12 @@ class Volumes(Layer):
     """Gaussians with a permeability, a label and what was seen of them.
 
     ``mean`` (n, 3) float32 metres from the world's origin, ``covariance`` (n, 6) float32 m² as xx, xy, xz, yy,
-    yz, zz. ``permeability`` (n,) float32 is ρ of A: the chance that a beam passes. A beam meets a volume within
+    yz, zz. ``permeability`` (n,) float32 is ρ of A: the chance that a beam passes. A beam crosses a volume within
     the Mahalanobis distance ``tau``. If ``exposure_m`` (n,) is given, ρ is that of a beam with this exposure, and
     others pass with ρ^(w/exposure): w = σ_t · exp(-d²/2) · (1 + beam width / ``element_m``)², for a beam that
     passes at the Mahalanobis distance d. Rays of one pulse that cross a volume in the same cell of ``element_m``
-    meet the same leaf: they draw the same. With an ``element_m`` of `WHOLE_BEAM_M` or more, volumes were learned from
-    whole beams and hold their width: a beam meets them with its axis. ``label``, ``instance``, ``reflectance`` and
+    hit the same leaf: they draw the same. With an ``element_m`` of `WHOLE_BEAM_M` or more, volumes were learned from
+    whole beams and hold their width: a beam crosses them with its axis. ``label``, ``instance``, ``reflectance`` and
     ``extra`` as in `Splats`.
     """
 
@@ -76,13 +76,17 @@ class Volumes(Layer):
             raise ResweepError(
                 f"{what}: mean must be (n, 3) and covariance (n, 6), got {self.mean.shape} and {self.covariance.shape}"
             )
-        self.permeability = per_row(permeability, count, np.float32, f"{what}: permeability")
-        self.exposure_m = None if exposure_m is None else per_row(exposure_m, count, np.float32, f"{what}: exposure_m")
+        self.permeability = expand_column(permeability, count, np.float32, f"{what}: permeability")
+        self.exposure_m = (
+            None if exposure_m is None else expand_column(exposure_m, count, np.float32, f"{what}: exposure_m")
+        )
         self._check(what)
-        self.label = per_row(label, count, np.int32, f"{what}: label")
-        self.reflectance = per_row(reflectance, count, np.float32, f"{what}: reflectance")
-        self.instance = per_row(instance, count, np.int32, f"{what}: instance")
-        self.extra = {key: per_row(values, count, None, f"{what}: {key}") for key, values in (extra or {}).items()}
+        self.label = expand_column(label, count, np.int32, f"{what}: label")
+        self.reflectance = expand_column(reflectance, count, np.float32, f"{what}: reflectance")
+        self.instance = expand_column(instance, count, np.int32, f"{what}: instance")
+        self.extra = {
+            key: expand_column(values, count, None, f"{what}: {key}") for key, values in (extra or {}).items()
+        }
 
     def _check(self, what: str) -> None:
         if not np.isfinite(self.mean).all() or not np.isfinite(self.covariance).all():
@@ -104,11 +108,11 @@ class Volumes(Layer):
     @property
     def matrices(self) -> Array:
         """The covariances as (n, 3, 3) float64."""
-        return symmetric(self.covariance)
+        return unpack_symmetric(self.covariance)
 
     @property
     def holds_beams(self) -> bool:
-        """Whether the width of beams is part of these volumes, so that a beam meets them with its axis alone."""
+        """Whether the width of beams is part of these volumes, so that a beam crosses them with its axis alone."""
         return self.element_m >= WHOLE_BEAM_M
 
     @property
@@ -128,7 +132,7 @@ class Volumes(Layer):
         turn = matrix[:3, :3]
         return self.with_(
             mean=portable.matmul(self.mean.astype(np.float64), turn.T) + matrix[:3, 3],
-            covariance=packed(portable.matmul(turn, self.matrices, turn.T)),
+            covariance=pack_symmetric(portable.matmul(turn, self.matrices, turn.T)),
         )
 
     def list_planes(self) -> tuple[Array, Array]:
@@ -145,7 +149,7 @@ class Volumes(Layer):
         seen = self.extra.get(COLUMN)
         return Gaussians(
             mean=self.mean,
-            precision=packed(portable.inv3(self.matrices)).astype(np.float32),
+            precision=pack_symmetric(portable.inv3(self.matrices)).astype(np.float32),
             half=self.half_size,
             log_pass=log_pass.astype(np.float32),
             label=self.label,
@@ -159,11 +163,11 @@ class Volumes(Layer):
         )
 
 
-def symmetric(packed_rows: Array) -> Array:
+def unpack_symmetric(packed_rows: Array) -> Array:
     """Matrices (n, 3, 3) float64 of rows (n, 6) xx, xy, xz, yy, yz, zz."""
     return np.asarray(packed_rows, dtype=np.float64)[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3)
 
 
-def packed(matrices: Array) -> Array:
+def pack_symmetric(matrices: Array) -> Array:
     """Rows (n, 6) xx, xy, xz, yy, yz, zz of symmetric matrices (n, 3, 3)."""
     return np.ascontiguousarray(np.asarray(matrices).reshape(-1, 9)[:, list(_SYMMETRIC)])

@@ -26,10 +26,10 @@ from resweep.worlds.layers import KINDS, find_kind
 from resweep.worlds.layers.layer import ColumnType
 from resweep.worlds.layers.square_tiles import TileTable
 from resweep.worlds.observed import ObservedSpace
-from resweep.worlds.store.index import INDEX, read_index, saved_label_counts, write_index
+from resweep.worlds.store.index import INDEX, read_index, read_label_counts, write_index
 from resweep.worlds.store.layer_files import need
 from resweep.worlds.store.row_tasks import Column, LayerPart, Piece, RowsTask, counts_on, cut_pieces, write_rows
-from resweep.worlds.store.save import check_name, new_world
+from resweep.worlds.store.save import check_name, create_world
 from resweep.worlds.store.stored_arrays import CHUNK_ROWS
 from resweep.worlds.store.tiled_columns import create_column, read_tiles
 
@@ -56,7 +56,7 @@ def assemble_world(
 
     Parts have the same ``origin`` and ``tile_size_m`` as the world. Their layers are matched by kind and name, and a
     part may lack some; matched layers have the same settings and columns. Layers follow each other as they do in the
-    parts; ``layer_order``, kinds and names, settles it where no part has both. Layers of instances are refused.
+    parts; ``layer_order``, kinds and names, decides where no part has both. Layers of instances are refused.
     ``meta``, ``labels``, ``calibration``, ``map_filter`` and ``observed`` are those of the new world. It appears whole
     or not at all, also at a URL: it is then put together in a local folder first (`resweep.remote.stage`), which all
     ``workers`` must see.
@@ -67,7 +67,7 @@ def assemble_world(
         raise InputError(f"{path}: there is no part to put together; give at least one saved world")
     found, counts = _read_parts([Path(part) for part in parts], np.asarray(origin, np.float64), tile_size_m)
     layers = [_Layer(f"layers/{i:04d}", found[key]) for i, key in enumerate(_put_in_order(found, layer_order))]
-    with new_world(path, overwrite) as folder:
+    with create_world(path, overwrite) as folder:
         group = zarr.create_group(store=str(folder))
         entries, tasks = [], []
         for layer in layers:
@@ -257,7 +257,7 @@ def _read_parts(
         for name, wanted in (("origin", origin.tolist()), ("tile_size_m", tile_size_m)):
             if data.get(name) != wanted:
                 raise ResweepError(f"{where}: field '{name}' is {data.get(name)}, that of the whole is {wanted}")
-        counts.update(saved_label_counts(data, where))
+        counts.update(read_label_counts(data, where))
         for number, entry in enumerate(need(data, "layers", list, where)):
             here = f"{where}: layers[{number}]"
             key = need(entry, "kind", str, here), need(entry, "name", str, here)

@@ -73,7 +73,7 @@ def write_index(
     if observed is not None:
         index["observed"] = write_observed(observed, zarr.open_group(str(folder)), level)
     try:
-        text = json.dumps(index, indent=1, default=_plain)
+        text = json.dumps(index, indent=1, default=_to_plain)
     except (TypeError, ValueError) as error:
         raise ResweepError(
             f"world meta: cannot be saved as JSON ({error}); keep numbers, text, lists, dicts"
@@ -129,7 +129,7 @@ def is_world(path: Path) -> bool:
     return isinstance(data, dict) and data.get("format") == FORMAT
 
 
-def saved_tile_size(data: dict[str, Any], where: str) -> float:
+def read_tile_size(data: dict[str, Any], where: str) -> float:
     """The side of the tiles in the record of a world, metres."""
     value = data.get("tile_size_m", TILE_SIZE_M)
     if not isinstance(value, int | float) or not 0 < value < np.inf:
@@ -137,14 +137,14 @@ def saved_tile_size(data: dict[str, Any], where: str) -> float:
     return float(value)
 
 
-def saved_labels(data: dict[str, Any], where: str) -> LabelSet:
+def read_labels(data: dict[str, Any], where: str) -> LabelSet:
     """The vocabulary in the record of a world or a bank, unknown if it was saved before there were any."""
     if "labels" not in data:
         return UNKNOWN_LABELS
     return validate(data["labels"], LabelSet, f"{where}: labels")
 
 
-def saved_label_counts(data: dict[str, Any], where: str) -> dict[int, int]:
+def read_label_counts(data: dict[str, Any], where: str) -> dict[int, int]:
     """Number of primitives with each label id, as the record of a world has it; none in older records."""
     counts = data.get("label_counts", {})
     try:
@@ -153,7 +153,7 @@ def saved_label_counts(data: dict[str, Any], where: str) -> dict[int, int]:
         raise InputError(f"{where}: field 'label_counts' cannot be {counts!r:.60}; save the world again") from error
 
 
-def saved_origin(data: dict[str, Any], where: str) -> Array:
+def read_origin(data: dict[str, Any], where: str) -> Array:
     """The origin in the record of a world."""
     values = need(data, "origin", list, where)
     if len(values) != 3 or not all(isinstance(value, int | float) and abs(value) < _MAX_ORIGIN_M for value in values):
@@ -161,13 +161,13 @@ def saved_origin(data: dict[str, Any], where: str) -> Array:
     return np.array(values, dtype=np.float64)
 
 
-def saved_map_filter(data: dict[str, Any], where: str) -> MapFilter | None:
+def read_map_filter(data: dict[str, Any], where: str) -> MapFilter | None:
     """Which returns the map of a saved world left out; unknown if it was saved before that was kept."""
     found = data.get("map_filter")
     return None if found is None else validate(found, MapFilter, f"{where}: map_filter")
 
 
-def saved_calibration(data: dict[str, Any], where: str) -> Calibration | None:
+def read_calibration(data: dict[str, Any], where: str) -> Calibration | None:
     """The calibration of a world; worlds saved before it had a field of its own keep it in their meta."""
     found = data["calibration"] if "calibration" in data else data["meta"].get("calibration")
     if found is None:
@@ -180,7 +180,7 @@ def saved_calibration(data: dict[str, Any], where: str) -> Calibration | None:
         raise InputError(f"{where}: field 'calibration' cannot be read ({error}); save the world again") from error
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, Path):

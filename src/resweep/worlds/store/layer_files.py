@@ -18,7 +18,7 @@ from resweep.worlds.layers import Layer, Mesh, find_kind
 from resweep.worlds.layers.layer import ColumnType
 from resweep.worlds.layers.square_tiles import TileTable
 from resweep.worlds.store.stored_arrays import Budget
-from resweep.worlds.store.tiled_columns import LEVEL, StoredColumns, read_tiles, runs_of, write_columns
+from resweep.worlds.store.tiled_columns import LEVEL, StoredColumns, find_runs, read_tiles, write_columns
 
 T = TypeVar("T")
 _COUNTING = ("order", "source")  # columns that may count their own rows
@@ -36,7 +36,7 @@ def need(data: Any, name: str, kind: type[T], where: str) -> T:
 
 
 @dataclass
-class Writing:
+class WriteState:
     """A world being written: its Zarr group, where meshes that layers share already are, and the ``level`` of
     compression."""
 
@@ -47,7 +47,7 @@ class Writing:
 
 
 @dataclass
-class Reading:
+class ReadState:
     """A world being read: its folder, what chooses the tiles of a layer (None: all), shared meshes, and its size.
 
     ``opened`` keeps the columns and tables of layers, for those who read tile by tile. ``n_numbered`` counts the
@@ -66,7 +66,7 @@ class Reading:
         return np.ones(len(tiles.n_rows), bool) if self.choose is None else self.choose(tiles)
 
 
-def write_layer(layer: Layer, path: str, writing: Writing) -> dict[str, Any]:
+def write_layer(layer: Layer, path: str, writing: WriteState) -> dict[str, Any]:
     """Write the columns of a layer, tile by tile; returns its entry in world.json.
 
     The mesh that a layer has copies of is written once and whole.
@@ -75,7 +75,7 @@ def write_layer(layer: Layer, path: str, writing: Writing) -> dict[str, Any]:
     table = division.table
     mesh = layer.mesh
     if layer.copies and mesh is not None and id(mesh) not in writing.shared:
-        writing.shared[id(mesh)] = write_layer(mesh, f"{path}/mesh", Writing(writing.group, np.inf))
+        writing.shared[id(mesh)] = write_layer(mesh, f"{path}/mesh", WriteState(writing.group, np.inf))
     columns = {"tiles": table.column(), "order": division.order.astype(np.uint32), **layer.list_columns(division)}
     attributes = {name: getattr(layer, name) for name in layer.attributes if getattr(layer, name) is not None}
     listed = {"attributes": list(attributes), "extra": list(layer.extra)} if layer.keeps_extra else {}
@@ -105,7 +105,7 @@ class TileRows:
     kind: type[Layer]
     entry: Mapping[str, Any]
     where: str
-    reading: Reading
+    reading: ReadState
     stored_columns: StoredColumns
     runs: list[tuple[int, int]]
     point_runs: list[tuple[int, int]]
@@ -176,7 +176,7 @@ def read_settings(kind: type[Layer], entry: Mapping[str, Any], where: str) -> di
     return {name: need(listed, name, expected, where) for name, expected in kind.settings.items()}
 
 
-def read_layer(entry: dict[str, Any], where: str, reading: Reading) -> Layer | None:
+def read_layer(entry: dict[str, Any], where: str, reading: ReadState) -> Layer | None:
     """A layer, or None if it has nothing in the chosen tiles; errors name its entry in the index."""
     try:
         return _read_rows(entry, where, reading)
@@ -187,7 +187,7 @@ def read_layer(entry: dict[str, Any], where: str, reading: Reading) -> Layer | N
         raise InputError(f"{where}: cannot be read ({error}); save the world again") from error
 
 
-def _read_rows(entry: Mapping[str, Any], where: str, reading: Reading) -> Layer | None:
+def _read_rows(entry: Mapping[str, Any], where: str, reading: ReadState) -> Layer | None:
     """A layer of the rows of the chosen tiles, in the order in which they were saved; None if there are none."""
     kind = find_kind(need(entry, "kind", str, where), where)
     columns, tiles = open_layer(entry, where, reading)
@@ -196,7 +196,7 @@ def _read_rows(entry: Mapping[str, Any], where: str, reading: Reading) -> Layer 
     chosen = reading.chosen(tiles)
     if not chosen.any():
         return None
-    runs, point_runs = runs_of(chosen, tiles.n_rows), runs_of(chosen, tiles.n_points)
+    runs, point_runs = find_runs(chosen, tiles.n_rows), find_runs(chosen, tiles.n_points)
     n_rows, n_points = tiles.n_rows[chosen], tiles.n_points[chosen]
     rows = TileRows(kind, entry, where, reading, columns, runs, point_runs, n_rows, n_points)
     layer = kind.read(rows)
@@ -205,12 +205,12 @@ def _read_rows(entry: Mapping[str, Any], where: str, reading: Reading) -> Layer 
     return layer
 
 
-def read_prototype(entry: Mapping[str, Any], where: str, reading: Reading) -> Mesh:
+def read_prototype(entry: Mapping[str, Any], where: str, reading: ReadState) -> Mesh:
     """The mesh that instances are copies of, read once for all layers that share it."""
     prototype = need(entry, "mesh", dict, where)
     place = need(prototype, "path", str, f"{where}.mesh")
     if place not in reading.shared:
-        whole = Reading(reading.root, budget=reading.budget)
+        whole = ReadState(reading.root, budget=reading.budget)
         mesh = _read_rows({**prototype, "kind": Mesh.kind}, f"{where}.mesh", whole)
         if not isinstance(mesh, Mesh):
             raise InputError(f"{where}.mesh: has no face; save the world again")
@@ -218,7 +218,7 @@ def read_prototype(entry: Mapping[str, Any], where: str, reading: Reading) -> Me
     return reading.shared[place]
 
 
-def open_layer(entry: Mapping[str, Any], where: str, reading: Reading) -> tuple[StoredColumns, TileTable]:
+def open_layer(entry: Mapping[str, Any], where: str, reading: ReadState) -> tuple[StoredColumns, TileTable]:
     """The columns of a layer and its table of tiles, which are checked; nothing else is read."""
     path = need(entry, "path", str, where)
     if path not in reading.opened:
@@ -227,15 +227,15 @@ def open_layer(entry: Mapping[str, Any], where: str, reading: Reading) -> tuple[
         if kind.keeps_extra:
             _check_listed(entry.get("attributes", attributes), attributes, f"{where}: attributes")
             attributes += tuple(f"extra-{name}" for name in need(entry, "extra", list, where))
-        columns = _columns(entry, where, reading, kind, attributes)
+        columns = _make_columns(entry, where, reading, kind, attributes)
         reading.opened[path] = columns, read_tiles(columns, kind, need(entry, kind.count_field, int, where))
     columns, tiles = reading.opened[path]
     columns.budget = reading.budget
     return columns, tiles
 
 
-def _columns(
-    entry: Mapping[str, Any], where: str, reading: Reading, kind: type[Layer], attributes: Sequence[str]
+def _make_columns(
+    entry: Mapping[str, Any], where: str, reading: ReadState, kind: type[Layer], attributes: Sequence[str]
 ) -> StoredColumns:
     """The columns of a layer, of which only ``attributes`` may be constant; names that lead elsewhere are refused."""
     path = need(entry, "path", str, where)

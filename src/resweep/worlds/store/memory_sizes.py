@@ -1,4 +1,4 @@
-"""How much memory a saved world takes once it is read, from what its folder says of its arrays."""
+"""How much memory a saved world takes once it is read, from the metadata of its arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def count_bytes(folder: Path) -> int:
     """Bytes of the arrays in a folder once they are read, by their Zarr metadata."""
     total = 0
     for file in folder.rglob("zarr.json"):
-        record = _read(file)  # reading the world itself will say what is damaged
+        record = _read(file)  # reading the world itself raises the error
         if isinstance(record, dict) and record.get("node_type") == "array" and isinstance(record.get("shape"), list):
             total += prod(record["shape"]) * ITEM_BYTES.get(str(record.get("data_type")), 8)
     return total
@@ -39,7 +39,7 @@ def estimate_memory(path: Path) -> int:
 
 
 def count_rows(entry: Mapping[str, Any]) -> int:
-    """The rows of a layer by its entry in world.json; 0 if it does not say."""
+    """The rows of a layer by its entry in world.json; 0 if it has none."""
     kind = KINDS.get(str(entry.get("kind")))
     count = 0 if kind is None else entry.get(kind.count_field, 0)
     return count if isinstance(count, int) else 0

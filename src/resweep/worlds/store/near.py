@@ -54,7 +54,7 @@ def find_near(boxes: Array, path: Array, reach_m: float) -> Array:
     return found
 
 
-def tiles_near(near: Any, range_m: float, origin: Array) -> Callable[[TileTable], Array]:
+def choose_near_tiles(near: Any, range_m: float, origin: Array) -> Callable[[TileTable], Array]:
     """What chooses the tiles of a layer that come within ``range_m`` of a path in the world."""
     if not 0 < range_m < np.inf:
         raise ResweepError(f"range_m: expected a number of metres above zero, got {range_m}")

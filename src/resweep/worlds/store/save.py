@@ -17,7 +17,7 @@ from resweep.remote.staging import stage_folder
 from resweep.worlds.layers import KINDS
 from resweep.worlds.store.generations import is_taken, publish_world
 from resweep.worlds.store.index import INDEX, is_world, write_index
-from resweep.worlds.store.layer_files import Writing, write_layer
+from resweep.worlds.store.layer_files import WriteState, write_layer
 from resweep.worlds.store.tiled_columns import LEVEL
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ def save_world(
     check_name(path)
     if not 0 < tile_size_m < np.inf:
         raise ResweepError(f"tile_size_m: expected a number of metres above zero, got {tile_size_m}")
-    with new_world(path, overwrite) as folder:
+    with create_world(path, overwrite) as folder:
         _write(world, folder, tile_size_m, level)
     return path
 
 
 @contextmanager
-def new_world(path: Path, overwrite: bool) -> Iterator[Path]:
+def create_world(path: Path, overwrite: bool) -> Iterator[Path]:
     """Give a local folder that becomes the world at ``path`` once all of it is written; see `save_world`."""
     with lock_output(path):
         if is_taken(path):
@@ -79,7 +79,7 @@ def new_world(path: Path, overwrite: bool) -> Iterator[Path]:
 
 
 def _write(world: World, folder: Path, tile_size_m: float, level: int) -> None:
-    writing = Writing(zarr.create_group(store=str(folder)), tile_size_m, level=level)
+    writing = WriteState(zarr.create_group(store=str(folder)), tile_size_m, level=level)
     entries = []
     for number, layer in enumerate(world.layers):
         if layer.kind not in KINDS:

@@ -125,7 +125,7 @@ class StoredColumns:
         """Turn whatever a column causes into one error that names its file."""
         try:
             yield
-        except Exception as error:  # the array library and its codecs raise whatever they meet
+        except Exception as error:  # the array library and its codecs raise errors of any kind
             reason = " ".join(str(error).split()) or type(error).__name__
             where = self.root / self.path / name
             raise InputError(f"{where}: is damaged ({reason}); save the world again") from error
@@ -156,7 +156,7 @@ def read_tiles(columns: StoredColumns, kind: type[Layer], n_rows: int) -> TileTa
     return TileTable(table[:, :2].astype(np.int64), counts[:, 0], counts[:, 1], table[:, 4:].reshape(-1, 2, 3))
 
 
-def runs_of(chosen: Array, counts: Array) -> list[tuple[int, int]]:
+def find_runs(chosen: Array, counts: Array) -> list[tuple[int, int]]:
     """Stretches (first, end) of rows that the ``chosen`` tiles (t,) bool fill, neighbours joined."""
     ends = np.cumsum(counts)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]]).astype(np.int8)))

@@ -1,6 +1,6 @@
 """A world as the tracer sees it: divided into cells, a layer's part in a tile each, that are at hand or not.
 
-A divided scene knows the boxes of all cells of its world, so a ray visits those it meets in the same order whichever
+A divided scene knows the boxes of all cells of its world, so a ray visits those it crosses in the same order whichever
 others are at hand. Sweeps in a world that is read tile by tile therefore have the same bytes as in one that is in
 memory as a whole. Worlds of few tiles are not divided.
 """
@@ -73,7 +73,7 @@ class CellsInMemory:
         return part
 
 
-def cells_in_memory(world: World) -> list[CellsInMemory] | None:
+def make_cells(world: World) -> list[CellsInMemory] | None:
     """The layers of a world tile by tile, or None if it has so few tiles that it is not divided."""
     low, high = (np.floor((corner - world.origin)[:2] / world.tile_size_m) for corner in world.bounds)
     if (high - low < MAX_WHOLE).all():
@@ -101,7 +101,7 @@ class DividedScene:
         open_embree()
         self.layers = list(layers)
         self.cells = [(i, tile) for i, layer in enumerate(layers) for tile in range(len(layer.table.n_rows))]
-        self.boxes = _widened(np.concatenate([layer.table.bounds for layer in layers]))
+        self.boxes = _widen(np.concatenate([layer.table.bounds for layer in layers]))
         self.native = _core.Scene()
         for layer in layers:
             traits = layer.traits
@@ -132,7 +132,7 @@ class DividedScene:
         return np.concatenate([layer.table.n_rows for layer in self.layers])
 
 
-def trace_in_cells(layers: Sequence[LayerCells]) -> Any:
+def build_divided_scene(layers: Sequence[LayerCells]) -> Any:
     """The native scene of a divided world with all of its cells."""
     scene = DividedScene(layers)
     for cell in range(len(scene.cells)):
@@ -140,7 +140,7 @@ def trace_in_cells(layers: Sequence[LayerCells]) -> Any:
     return scene.native
 
 
-def _widened(boxes: Array) -> Array:
+def _widen(boxes: Array) -> Array:
     """Boxes (n, 2, 3) as float32, wider by more than rounding: what is in them is found whatever their hierarchy is."""
     margin = 1e-6 * np.abs(boxes).max(axis=(1, 2), keepdims=True, initial=1.0)
     return np.asarray(boxes + np.array([-1.0, 1.0])[:, None] * margin, np.float32)

@@ -21,15 +21,15 @@ from resweep.worlds.load import load_world
 from resweep.worlds.store.generations import find_arrays, read_generation
 from resweep.worlds.store.index import (
     INDEX,
+    read_calibration,
     read_index,
-    saved_calibration,
-    saved_label_counts,
-    saved_labels,
-    saved_map_filter,
-    saved_origin,
-    saved_tile_size,
+    read_label_counts,
+    read_labels,
+    read_map_filter,
+    read_origin,
+    read_tile_size,
 )
-from resweep.worlds.store.layer_files import Reading, need, open_layer, read_layer, read_prototype, read_settings
+from resweep.worlds.store.layer_files import ReadState, need, open_layer, read_layer, read_prototype, read_settings
 from resweep.worlds.store.observed_files import read_observed
 from resweep.worlds.store.stored_arrays import Budget
 from resweep.worlds.stream.cells import is_divided
@@ -49,7 +49,7 @@ class StreamedLayer:
         self.name = need(entry, "name", str, where)
         extra = need(entry, "extra", list, where) if self._kind.keeps_extra else []
         self.traits = self._kind.traits(read_settings(self._kind, entry, where), extra)
-        self._opened = Reading(root)
+        self._opened = ReadState(root)
         self.columns, self.table = open_layer(entry, where, self._opened)
         self.bounds = np.array(entry["bounds"], np.float64) if _is_box(entry.get("bounds")) else self._find_bounds()
 
@@ -75,7 +75,7 @@ class StreamedLayer:
         """The part of the layer in one tile; may be called from any thread."""
         chosen = np.zeros(len(self.table.n_rows), bool)
         chosen[tile] = True
-        reading = Reading(self._root, lambda _: chosen, self._opened.shared, n_numbered=self._n_numbered)
+        reading = ReadState(self._root, lambda _: chosen, self._opened.shared, n_numbered=self._n_numbered)
         columns = replace(self.columns, budget=reading.budget)  # arrays that are open stay open
         reading.opened[self._entry["path"]] = columns, self.table
         part = read_layer(self._entry, self._where, reading)
@@ -119,12 +119,12 @@ class StreamedWorld:
         """Open the layers of which ``data`` is the index."""
         self._data, where = data, str(self.path / INDEX)
         arrays = find_arrays(self.path, data, where)
-        self.origin = saved_origin(self._data, where)
-        self.labels: LabelSet = saved_labels(self._data, where)
+        self.origin = read_origin(self._data, where)
+        self.labels: LabelSet = read_labels(self._data, where)
         self.meta: dict[str, Any] = need(self._data, "meta", dict, where)
-        self.calibration = saved_calibration(self._data, where)
-        self.map_filter = saved_map_filter(self._data, where)
-        self.tile_size_m = saved_tile_size(self._data, where)
+        self.calibration = read_calibration(self._data, where)
+        self.map_filter = read_map_filter(self._data, where)
+        self.tile_size_m = read_tile_size(self._data, where)
         self.observed = read_observed(self._data, where, arrays, Budget())
         layers: list[StreamedLayer] = []
         for number, entry in enumerate(need(self._data, "layers", list, where)):
@@ -153,7 +153,7 @@ class StreamedWorld:
     def label_counts(self) -> dict[int, int]:
         """Number of primitives with each label id, counted in every instance."""
         if "label_counts" in self._data:
-            return saved_label_counts(self._data, str(self.path / INDEX))
+            return read_label_counts(self._data, str(self.path / INDEX))
         counts: Counter[int] = Counter()
         for layer in self.layers:
             for tile in range(len(layer.table.n_rows)):

@@ -27,7 +27,7 @@ from resweep.io.clouds.writing.octree_levels import (
     rank_priority,
     sort_morton,
 )
-from resweep.io.clouds.writing.partition import MAX_PART_POINTS, CloudPart, Spill, sort_parts
+from resweep.io.clouds.writing.partition import MAX_PART_POINTS, CloudPart, SpillFile, sort_parts
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.progress import track
@@ -50,7 +50,7 @@ _RANGED = ("intensity", "classification", "user_data", "scan_angle", "point_sour
 
 @dataclass
 class _PointRanges:
-    """What the header says of all points."""
+    """Ranges of all points, as the header holds them."""
 
     low: Array = field(default_factory=lambda: np.full(3, _INT32, np.int64))
     high: Array = field(default_factory=lambda: np.full(3, -_INT32, np.int64))
@@ -88,7 +88,7 @@ class CopcWriter:
             raise ResweepError(f"scale_m: expected metres above zero for a step of coordinates, got {scale_m}")
         self.path, self.scale_m, self._wkt, self._facts, self._most = path, float(scale_m), wkt, facts or {}, most
         self._seen, self._offset = _PointRanges(), np.zeros(3)
-        self._spills: list[Spill] = []
+        self._spills: list[SpillFile] = []
 
     def __enter__(self) -> CopcWriter:
         return self
@@ -113,7 +113,7 @@ class CopcWriter:
         if not self._spills:
             self._offset = np.round(points.mean(axis=0))
             kind = 7 if all(name in columns for name in _COLOURS) else 6
-            self._spills = [Spill(self.path.parent, _POINT[kind])]
+            self._spills = [SpillFile(self.path.parent, _POINT[kind])]
         steps = np.round((points - self._offset) / self.scale_m)
         if np.abs(steps).max() > _INT32:
             reach = float(np.abs(points - self._offset).max())
@@ -172,7 +172,7 @@ class CopcWriter:
         return config
 
     def _check(self, points: int) -> None:
-        """Raise unless the file is whole: the library does not say that a disk is full."""
+        """Raise unless the file is whole: the library does not report a full disk."""
         layout = read_layout(self.path)
         if points != self.count or sum(node.points for node in layout.nodes) != points:
             raise OutputError(f"{self.path}: could not be written whole; look for space on the disk")

@@ -18,7 +18,7 @@ MAX_PART_POINTS = 1_000_000  # points of a part, unless they lie in one smallest
 _STEP, _DEEPEST = 7, 21  # levels that are counted at once, and in all: a code of 64 bits has room for 21
 
 
-class Spill:
+class SpillFile:
     """Rows of one dtype in a file without a name, which the system removes when the process ends in whatever way."""
 
     def __init__(self, folder: Path, dtype: np.dtype[np.void]) -> None:
@@ -66,8 +66,8 @@ class CloudPart:
 
 
 def sort_parts(
-    spill: Spill, units_of: Callable[[Array], Array], bits: int, folder: Path, most: int = MAX_PART_POINTS
-) -> tuple[Spill, list[CloudPart]]:
+    spill: SpillFile, units_of: Callable[[Array], Array], bits: int, folder: Path, most: int = MAX_PART_POINTS
+) -> tuple[SpillFile, list[CloudPart]]:
     """The rows of ``spill`` sorted into parts of ``most`` points, and the parts in Morton order.
 
     ``units_of(rows)`` gives their places (n, 3) uint32 in the cube of 2^bits units. Parts are nodes of the octree.
@@ -82,7 +82,7 @@ def sort_parts(
     begins = np.array([begin for begin, _, _ in edges], np.uint64)
     sizes = np.array([size for _, _, size in edges], np.int64)
     starts = np.cumsum(sizes) - sizes
-    spread, filled = Spill(folder, spill.dtype), starts.copy()
+    spread, filled = SpillFile(folder, spill.dtype), starts.copy()
     spread.count = spill.count
     for rows in spill.blocks(most):
         part = np.searchsorted(begins, code_of(rows), side="right") - 1
@@ -100,7 +100,7 @@ def sort_parts(
     return spread, parts
 
 
-def _count_cubes(spill: Spill, code_of: Callable[[Array], Array], deepest: int, most: int) -> tuple[Array, Array]:
+def _count_cubes(spill: SpillFile, code_of: Callable[[Array], Array], deepest: int, most: int) -> tuple[Array, Array]:
     """First codes and numbers of points of cubes that have any, in Morton order.
 
     Cubes that have more than ``most`` are counted once more, in smaller ones, as far as codes can tell these apart.

@@ -62,7 +62,7 @@ def check_classes(label: Array) -> Array:
     if len(label) and not (label.min() >= 0 and label.max() <= CLASSES_MAX):
         worst = int(label.min() if label.min() < 0 else label.max())
         raise ResweepError(
-            f"label {worst} does not fit the classes of LAS (0 to {CLASSES_MAX}); say what the labels mean, so that "
+            f"label {worst} does not fit the classes of LAS (0 to {CLASSES_MAX}); name the labels' vocabulary, so that "
             "they are mapped to those of ASPRS, or map them with relabel(log, 'asprs')"
         )
     return np.asarray(label).astype(np.uint8)

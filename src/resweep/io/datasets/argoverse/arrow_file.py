@@ -1,6 +1,6 @@
 """The layout of an Arrow file, checked against its size before Arrow reserves what it promises.
 
-An Arrow file ends with a footer that names its record batches; each says how long its columns are and where their
+An Arrow file ends with a footer that names its record batches; each has the lengths of its columns and where their
 buffers lie, and compressed buffers begin with the length that they expand to. Source: Arrow columnar format, sections
 "IPC File Format", "Buffer Alignment" and "Compression"; the tables are FlatBuffers (File.fbs, Message.fbs).
 """

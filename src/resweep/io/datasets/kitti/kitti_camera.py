@@ -1,4 +1,4 @@
-"""KITTI's cameras: how points become pixels, and the calibration files that say so.
+"""KITTI's cameras: how points become pixels, and the calibration files.
 
 A point of the LiDAR is seen at ``P2 · R0_rect · Tr_velo_to_cam`` (KITTI object devkit, readme). Files are those of the
 object and tracking benchmarks (one a frame or a sequence), of the odometry benchmark (``calib.txt``, already rectified)
@@ -132,7 +132,7 @@ def _find_outline(faces: list[Array]) -> Array | None:
     return np.stack([pixels.min(axis=0), pixels.max(axis=0)])
 
 
-def _default() -> KittiCamera:
+def _make_default() -> KittiCamera:
     """KITTI's own cameras, as calibrated on 2011-09-26: P0 to P3 of most frames of the object benchmark.
 
     The camera is put where the LiDAR is, with its axes along the LiDAR's.
@@ -145,13 +145,13 @@ def _default() -> KittiCamera:
     return KittiCamera(projections, np.eye(3), poses.T_CAMERA_LIDAR, (1242, 375))
 
 
-DEFAULT_CAMERA = _default()
+DEFAULT_CAMERA = _make_default()
 
 
 def read_camera(path: str | Path) -> KittiCamera:
     """The cameras in a calibration file, or in a folder that holds ``calib.txt`` or ``calib_cam_to_cam.txt``.
 
-    Where a file does not say how large its images are, they are as large as those of `DEFAULT_CAMERA`.
+    Where a file has no image size, images are as large as those of `DEFAULT_CAMERA`.
     """
     path = find_path(path)
     if path.is_dir():

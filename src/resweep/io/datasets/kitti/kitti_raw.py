@@ -177,7 +177,9 @@ def _read_motion(
         elif len(missing):
             raise InputError(f"{folder}: no packet {int(missing[0]):010d}.txt for the scan of that number")
         stamps = (
-            np.interp(numbers, index, times) if recorded else times[0] + (numbers - index[0]) * _mean_step(times, index)
+            np.interp(numbers, index, times)
+            if recorded
+            else times[0] + (numbers - index[0]) * _average_step(times, index)
         )
     else:
         keep = np.r_[True, np.diff(stamps) > 0]  # the recorder repeats a packet here and there
@@ -193,7 +195,7 @@ def _make_still_motion(start: Array, end: Array) -> Trajectory:
     return Trajectory(times, np.tile(np.eye(4), (2, 1, 1)))
 
 
-def _mean_step(times: Array, index: Array) -> float:
+def _average_step(times: Array, index: Array) -> float:
     return float((times[-1] - times[0]) / (index[-1] - index[0])) if len(index) > 1 else 1 / RATE_HZ
 
 

@@ -31,7 +31,7 @@ def relabel_sweep(sweep: Sweep, labels: LabelSet) -> Sweep:
 
 
 def _mark_moving(sweep: Sweep) -> Sweep:
-    """The sweep with ids that say what moves, of those objects whose velocity is known."""
+    """The sweep with ids of moving things, of those objects whose velocity is known."""
     boxes = sweep.boxes
     if boxes is None or not len(boxes):
         return sweep

@@ -24,7 +24,7 @@ from resweep.io.datasets.kitti.semantic_labels import LABELS, relabel_sweep
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.files import kitti_bin
 from resweep.io.folders.faults import Faults, refuse_faulty
-from resweep.io.folders.pending import OpenFile, Pending
+from resweep.io.folders.pending import OpenFile, PendingSweeps
 from resweep.io.format import Format, read_as
 from resweep.label_mapping import map_labels
 from resweep.labels import NO_LABELS, LabelSet, load_labels
@@ -127,7 +127,7 @@ def _take_lines(file: Path, rows: Array, index: Array, faults: Faults | None) ->
 
 def write_log(
     log: Log,
-    sweeps: Pending,
+    sweeps: PendingSweeps,
     folder: Path,
     frame: str = "deskewed",
     instances: bool = True,

@@ -14,7 +14,7 @@ from resweep.pose import Array
 from resweep.sweep import Sweep
 
 # HDL-64E at 10 Hz: 0.1728 degrees from one firing to the next (HDL-64E S2 manual, table of rotation speeds).
-_STEPS = 2083
+_STEPS_PER_TURN = 2083
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -27,8 +27,8 @@ def set_times_by_azimuth(sweep: Sweep, start: float, end: float) -> Sweep:
     """
     points = sweep.points
     share = 0.5 * (1.0 - portable.arctan2(points[:, 1], points[:, 0]) / np.pi)
-    column = np.minimum((share * _STEPS).astype(np.int32), _STEPS - 1)
-    return replace(sweep, beam_time=start + (column + 0.5) / _STEPS * (end - start), beam_column=column)
+    column = np.minimum((share * _STEPS_PER_TURN).astype(np.int32), _STEPS_PER_TURN - 1)
+    return replace(sweep, beam_time=start + (column + 0.5) / _STEPS_PER_TURN * (end - start), beam_column=column)
 
 
 def read_stamps(file: Path, index: Array) -> Array | None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from resweep.categories import category_of
-from resweep.labels import LabelSet, broader_categories, load_labels
+from resweep.categories import find_category
+from resweep.labels import LabelSet, list_broader_categories, load_labels
 
 Row = dict[str, Any]
 LABELS = load_labels("nuscenes-lidarseg")
@@ -39,9 +39,9 @@ _ATTRIBUTES = {
 _VISIBILITY = ((0.4, "1", "v0-40"), (0.6, "2", "v40-60"), (0.8, "3", "v60-80"), (1.0, "4", "v80-100"))
 
 
-def make_token(*words: object) -> str:
-    """32 hexadecimal digits that depend on the ``words`` alone, so that the same log gives the same bytes."""
-    return hashlib.md5("/".join(map(str, words)).encode(), usedforsecurity=False).hexdigest()
+def make_token(*parts: object) -> str:
+    """32 hexadecimal digits that depend on the ``parts`` alone, so that the same log gives the same bytes."""
+    return hashlib.md5("/".join(map(str, parts)).encode(), usedforsecurity=False).hexdigest()
 
 
 def make_common_tables() -> dict[str, list[Row]]:
@@ -93,9 +93,9 @@ def classify(name: str, label: int = 0, labels: LabelSet | None = None) -> str:
     """
     if name in LABELS_BY_NAME:
         return name
-    category = category_of(name).name
-    if labels is not None and (known := broader_categories(labels.category(label))[0]):
-        category = category if known in broader_categories(category) else known
+    category = find_category(name).name
+    if labels is not None and (known := list_broader_categories(labels.category(label))[0]):
+        category = category if known in list_broader_categories(category) else known
     found = LABELS.id_of_category(category)
     return NOISE if found is None else LABELS.class_name(found)
 
@@ -103,12 +103,12 @@ def classify(name: str, label: int = 0, labels: LabelSet | None = None) -> str:
 def choose_attribute(category: str, name: str, speed: float, speeds: Iterable[float]) -> str:
     """The attribute of an object of nuScenes' ``category``, "" where there is none or its speed is unknown (NaN).
 
-    ``name`` is its class as its dataset spells it, which may tell a rider; ``speed`` that of now and ``speeds`` those
+    ``name`` is its class as its dataset spells it, which may name a rider; ``speed`` that of now and ``speeds`` those
     at all times of the scene, metres a second.
     """
     kind = category.rpartition(".")[2]
     if category in _CYCLES:
-        if category_of(name).name in ("cyclist", "motorcyclist"):
+        if find_category(name).name in ("cyclist", "motorcyclist"):
             return "cycle.with_rider"
         moves = speed > MOVING_MPS
         return "" if np.isnan(speed) else f"cycle.{'with' if moves else 'without'}_rider"

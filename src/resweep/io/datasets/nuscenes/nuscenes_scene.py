@@ -51,9 +51,10 @@ class NuScenesFrame:
 class NuScenesScene:
     """What is known of a scene as a whole.
 
-    ``identity`` tells it from every other log; ``start_s`` is the time of its first sweep; ``origin`` (2,) is where the
-    corner of its map lies in the log's world; stored intensities are those of the log times ``intensity_scale``. It may
-    have ``lidarseg`` and ``cameras`` or not. ``labels`` is the vocabulary of the labels of its boxes.
+    ``identity`` is its hash, unlike that of any other log; ``start_s`` is the time of its first sweep; ``origin`` (2,)
+    is where the corner of its map lies in the log's world; stored intensities are those of the log times
+    ``intensity_scale``. It may have ``lidarseg`` and ``cameras`` or not. ``labels`` is the vocabulary of the labels of
+    its boxes.
     """
 
     identity: str
@@ -74,9 +75,9 @@ class NuScenesScene:
         words = re.sub(r"[^A-Za-z0-9.+-]+", "-", self.name).strip("-.") or "drive"
         return f"{words}-{self.token('log')[:8]}"
 
-    def token(self, *words: object) -> str:
+    def token(self, *parts: object) -> str:
         """The token of a record of this scene."""
-        return make_token(self.identity, *words)
+        return make_token(self.identity, *parts)
 
     def stamp(self, time: float) -> int:
         """A time in microseconds since 1970, as nuScenes counts.
@@ -114,7 +115,7 @@ def find_keys(frames: Sequence[NuScenesFrame]) -> list[bool]:
 
 
 def check_stamps(times: Array, name: str) -> None:
-    """Raise if two sweeps fall on one microsecond, which is all that nuScenes can tell apart."""
+    """Raise if two sweeps fall on one microsecond, the unit of nuScenes' times."""
     if len(np.unique(np.round(np.asarray(times) * 1e6))) < len(times):
         raise InputError(f"log '{name}': two sweeps within a microsecond, nuScenes' unit of time; check its times")
 

@@ -33,7 +33,7 @@ from resweep.sweep import Sweep
 
 _INTENSITY_MAX = 255.0
 _UNIT_MAX = 2.0  # relative intensities end here but for retroreflectors: 1 is a white target
-_USUAL = 0.99  # the share of returns that are not on retroreflectors
+_USUAL_SHARE = 0.99  # the share of returns that are not on retroreflectors
 _DRAFT = "draft"  # scans and labels, until all are there and the log's tokens are known
 
 
@@ -173,7 +173,7 @@ def _move(source: Path, target: Path) -> None:
 
 def choose_scale(intensity: Array) -> float:
     """What the intensities (n,) of a sweep are multiplied by, so that all but a few lie within 0 to 255."""
-    top = float(np.quantile(intensity, _USUAL))
+    top = float(np.quantile(intensity, _USUAL_SHARE))
     if top <= _UNIT_MAX:
         return _INTENSITY_MAX
     return 1.0 if top <= _INTENSITY_MAX else _INTENSITY_MAX / 65535.0

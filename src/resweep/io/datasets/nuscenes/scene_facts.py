@@ -1,4 +1,4 @@
-"""What a scene's record says for our reader, beyond what nuScenes has fields for (`Scene.facts`)."""
+"""The facts in a scene's record for our reader, for which nuScenes has no fields (`NuScenesScene.facts`)."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def make_tables(scene: NuScenesScene, frames: Sequence[NuScenesFrame]) -> SceneT
     annotations, instances = annotate(scene, frames, [samples[number] for number in after])
     tables: SceneTables = {
         **make_common_tables(),
-        "calibrated_sensor": [_mount(scene)],
+        "calibrated_sensor": [_make_mount_row(scene)],
         "ego_pose": [
             {
                 "token": scene.token("ego_pose", at),
@@ -49,8 +49,8 @@ def make_tables(scene: NuScenesScene, frames: Sequence[NuScenesFrame]) -> SceneT
             for at, frame in enumerate(frames)
         ],
         "instance": instances,
-        "log": [_log(scene, frames[0])],
-        "map": [_map(scene)],
+        "log": [_make_log_row(scene, frames[0])],
+        "map": [_make_map_row(scene)],
         "sample": link_rows(
             {
                 "token": scene.token("sample", at),
@@ -62,9 +62,9 @@ def make_tables(scene: NuScenesScene, frames: Sequence[NuScenesFrame]) -> SceneT
         ),
         "sample_annotation": annotations,
         "sample_data": link_rows(
-            _data(scene, frame, at, keys[at], samples[after[at]]) for at, frame in enumerate(frames)
+            _make_data_row(scene, frame, at, keys[at], samples[after[at]]) for at, frame in enumerate(frames)
         ),
-        "scene": [_scene(scene, samples)],
+        "scene": [_make_scene_row(scene, samples)],
     }
     if scene.lidarseg:
         tables["lidarseg"] = [
@@ -85,7 +85,7 @@ def _add_cameras(scene: NuScenesScene, tables: SceneTables, times: list[float]) 
         tables["sample_data"] += make_data_rows(scene, camera, scans, times)
 
 
-def _mount(scene: NuScenesScene) -> Row:
+def _make_mount_row(scene: NuScenesScene) -> Row:
     """The ego vehicle is where its LiDAR is: a log knows no other frame."""
     return {
         "token": scene.token("calibrated_sensor"),
@@ -96,14 +96,14 @@ def _mount(scene: NuScenesScene) -> Row:
     }
 
 
-def _log(scene: NuScenesScene, first: NuScenesFrame) -> Row:
+def _make_log_row(scene: NuScenesScene, first: NuScenesFrame) -> Row:
     """The log's record. Each log is a location of its own, since its map is."""
     day = datetime.fromtimestamp(scene.stamp(first.time) / 1e6, UTC).strftime("%Y-%m-%d")
     words = {"logfile": scene.logfile, "vehicle": "unknown", "date_captured": day, "location": scene.logfile}
     return {"token": scene.token("log"), **words}
 
 
-def _map(scene: NuScenesScene) -> Row:
+def _make_map_row(scene: NuScenesScene) -> Row:
     return {
         "token": scene.token("map"),
         "log_tokens": [scene.token("log")],
@@ -112,7 +112,7 @@ def _map(scene: NuScenesScene) -> Row:
     }
 
 
-def _scene(scene: NuScenesScene, samples: list[str]) -> Row:
+def _make_scene_row(scene: NuScenesScene, samples: list[str]) -> Row:
     return {
         "token": scene.token("scene"),
         "log_token": scene.token("log"),
@@ -125,7 +125,7 @@ def _scene(scene: NuScenesScene, samples: list[str]) -> Row:
     }
 
 
-def _data(scene: NuScenesScene, frame: NuScenesFrame, at: int, key: bool, sample: str) -> Row:
+def _make_data_row(scene: NuScenesScene, frame: NuScenesFrame, at: int, key: bool, sample: str) -> Row:
     return {
         "token": scene.token("sample_data", at),
         "sample_token": sample,

@@ -107,7 +107,7 @@ _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
 
 
 def _explain_misfit(record: Any, fields: dict[str, Callable[[Any], bool]], where: str) -> ResweepError:
-    """What is wrong with a record; each check says in its docstring what it expects."""
+    """What is wrong with a record; the docstring of each check is what it expects."""
     if type(record) is not dict:
         return InputError(f"{where}: expected an object, got {type(record).__name__}; fetch the metadata again")
     name, fits = next((name, fits) for name, fits in fields.items() if not fits(record.get(name)))

@@ -175,7 +175,7 @@ class _PandasFrame:
         return np.dtype(code).newbyteorder(state[1])
 
     def _from_bytes(self, data: Any, dtype: np.dtype[Any], shape: tuple[int, ...], fortran: bool) -> Array:
-        data = _plain_bytes(data)
+        data = _read_bytes(data)
         count = shape[0] * (shape[1] if len(shape) == 2 else 1)
         if data is None or len(data) != count * dtype.itemsize:
             raise self._error("an array with more or fewer bytes than its shape needs")
@@ -256,13 +256,13 @@ class _PandasFrame:
 
     def _buffer(self, item: Any) -> bytes:
         made = self._made(item, "pyarrow", ("py_buffer",))
-        data = _plain_bytes(made.arguments[0]) if len(made.arguments) == 1 else None
+        data = _read_bytes(made.arguments[0]) if len(made.arguments) == 1 else None
         if data is None:
             raise self._error("texts without bytes")
         return data
 
 
-def _plain_bytes(item: Any) -> bytes | None:
+def _read_bytes(item: Any) -> bytes | None:
     """Bytes, also as they are pickled before protocol 3 and 5; None if ``item`` is something else."""
     if isinstance(item, bytes | bytearray):
         return bytes(item)
@@ -274,4 +274,4 @@ def _plain_bytes(item: Any) -> bytes | None:
     if encoding in (["latin1"], ["latin-1"]) and isinstance(text, str):
         return text.encode("latin1")
     inner = item.maker == _BYTES[1] and isinstance(text, PickleCall) and text.maker == _BYTES[2]
-    return _plain_bytes(text) if not encoding and (inner or isinstance(text, bytes)) else None
+    return _read_bytes(text) if not encoding and (inner or isinstance(text, bytes)) else None

@@ -77,7 +77,7 @@ class _Machine:
         return self._stack[0]
 
     def step(self, opcode: str, argument: Any) -> None:
-        """Do what one opcode says."""
+        """Execute one opcode."""
         if opcode in _VALUES:
             self._stack.append(argument)
         elif opcode in _CONSTANTS:

@@ -11,9 +11,9 @@
 namespace resweep {
 
 // Metres and relative intensity. Empty vectors and zeros mean none.
-struct Character {
+struct SensorCalibration {
     std::vector<float> range_bias;           // metres added to what each ring measures
-    std::vector<float> gain;                 // how bright each ring reports what others report as 1
+    std::vector<float> gain;                 // intensity that each ring reports where others report 1
     std::vector<float> signal, probability;  // rising curve: the chance that an echo of this signal is detected
     double range_sigma_per_tan = 0.0;        // metres of range noise for each unit of the tangent of incidence
 
