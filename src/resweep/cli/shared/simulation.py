@@ -143,7 +143,7 @@ class ChosenSensor:
         """The sensor as it is changed, and as its spec has it, or the log ``like`` for recorded beams."""
         from resweep.simulate.recorded_sensor import make_recorded_sensor
 
-        own = recorded_sensor(like) if self._own is None and like is not None else self._own
+        own = make_recorded_sensor(like) if self._own is None and like is not None else self._own
         assert own is not None
         changes = {key: value for key, value in self._changes.items() if value is not None}
         return own.with_(**{**changes, **parse_settings(self._settings)}), own
