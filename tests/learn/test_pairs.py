@@ -184,3 +184,22 @@ def test_a_dataset_is_made_with_a_model(
     ]
     assert 0 < counts[1] < counts[0]
     assert run("dataset", tmp_path / "plan.yaml", "-o", tmp_path / "learned") == 1  # other settings
+
+
+def test_learning_from_python_goes_on_unless_it_is_told_not_to(
+    tiny_log: rs.Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stops(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    def learn(**options: bool) -> dict[str, int]:
+        with pytest.raises(KeyboardInterrupt):
+            rs.learn_realism(tiny_log, tmp_path / "model", method=rs.SurfelConfig(), progress=False, **options)
+        files = (tmp_path / "model.partial" / "pairs-0").iterdir()
+        return {file.name: file.stat().st_mtime_ns for file in files}
+
+    monkeypatch.setattr("resweep.dataset.learning.fit_realism", stops)
+    first = learn()
+    assert len(first) >= len(tiny_log)
+    assert learn() == first
+    assert set(learn(resume=False).values()).isdisjoint(first.values())

@@ -182,7 +182,7 @@ def _advise(error: ResweepError, options: set[str], arguments: list[str]) -> str
         return f"{error}; --drop-nan leaves such points out"
     if isinstance(error, SweepError) and "--keep-going" in options and "--keep-going" not in arguments:
         return f"{error}; --keep-going leaves such sweeps out"
-    return str(error)
+    return str(error).replace("tile_m:", "--tile:", 1) if "--tile" in options else str(error)
 
 
 def _warn(message: Warning | str, *where: object, **more: object) -> None:

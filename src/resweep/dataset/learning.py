@@ -38,7 +38,8 @@ def learn_realism(
     *,
     method: BuildConfig | None = None,
     overwrite: bool = False,
-    resume: Mapping[str, str] | None = None,
+    resume: bool = True,
+    made_from: Mapping[str, str] | None = None,
     progress: bool = True,
 ) -> RealismCard:
     """Learn which beams of a sensor do not return, and the intensity of returns; writes a model and gives its card.
@@ -48,8 +49,8 @@ def learn_realism(
     the recording does not, a beam was dropped. Scores in the card are those of places that were held out: the last of
     several logs, or the last part of one. `load_realism` reads the folder ``path``.
 
-    With ``resume`` finished sweeps and the training are kept beside ``path``, in a folder of its name and ``.partial``;
-    the same call goes on from there. ``resume`` is as in `write_log`: "inputs" (what the logs are) and "config".
+    Finished sweeps and the training are kept beside ``path``, in a folder of its name and ``.partial``, and the same
+    call goes on from there unless ``resume`` is false. ``made_from`` is as in `write_log`.
 
     Example: ``rs.learn_realism(rs.open_log("kitti/sequences/00"), "kitti.model")``
     """
@@ -58,7 +59,7 @@ def learn_realism(
     method = HybridConfig() if method is None else method
     check_output(path, overwrite)
     scale, range_max_m = _find_scale(logs), _find_range(logs, config)
-    key = _make_key(config, method, logs, resume or {"inputs": uuid.uuid4().hex})
+    key = _make_key(config, method, logs, made_from or {}) | ({} if resume else {"inputs": uuid.uuid4().hex})
     with resumable_folder(path, key, "finished sweeps to learn from") as partial:
         pairs = []
         for number, log in enumerate(logs):
@@ -101,15 +102,20 @@ def _find_range(logs: Sequence[Log], config: RealismConfig) -> float | None:
 
 
 def _make_key(
-    config: RealismConfig, method: BuildConfig, logs: Sequence[Log], resume: Mapping[str, str]
+    config: RealismConfig, method: BuildConfig, logs: Sequence[Log], made_from: Mapping[str, str]
 ) -> dict[str, str]:
     """What decides the pairs; checkpoints of the training have keys of their own."""
     settings = (config.pairs.model_dump_json(), type(method).__name__, method.model_dump_json())
     return {
         "version": resweep.__version__,
-        "config": hash_text(*settings, *(log.labels.name for log in logs), resume.get("config")),
-        "inputs": hash_text(*(f"{log.name} {len(log)}" for log in logs), resume.get("inputs")),
+        "config": hash_text(*settings, *(log.labels.name for log in logs), made_from.get("config")),
+        "inputs": hash_text(*map(_describe_log, logs), made_from.get("inputs")),
     }
+
+
+def _describe_log(log: Log) -> str:
+    """What tells a log from another one: its name, and where its sweeps were recorded and when."""
+    return f"{log.name} {len(log)} {log.times.tolist()} {log.poses.tolist()}"
 
 
 def pair_log(

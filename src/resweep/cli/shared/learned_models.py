@@ -57,7 +57,7 @@ def learn_sensor(
 
     begun = time.perf_counter()
     opened = [open_posed(path, False, labels=labels) for path in logs]
-    card = learn_realism(opened, output, config, method=method, overwrite=overwrite, resume=made_from)
+    card = learn_realism(opened, output, config, method=method, overwrite=overwrite, made_from=made_from)
     _print_realism(output, card, time.perf_counter() - begun, as_json)
 
 
