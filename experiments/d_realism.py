@@ -33,8 +33,9 @@ from resweep.learn.pair_noise import estimate_noise
 from resweep.learn.scores import score_intensity
 from resweep.optional import require
 from resweep.pose import Array
+from resweep.sensor_scatter import RangeNoise
 from resweep.simulate.beam_channels import CHANNELS
-from resweep.simulate.noise import RangeNoise
+from resweep.simulate.noise import add_noise, draw_noise
 
 PARTS = ("physics", "noise", "drop", "intensity", "learned")
 _SECTORS, _LEAST_COLUMNS = 16, 32  # of a sweep at most, and of a sector at least
@@ -97,7 +98,8 @@ def simulate(pair: BeamPair, index: int, part: str, learned: Learned) -> tuple[A
     channels = pair.channels
     ranges, light = channels.values[:, _RANGE], pair.simulated
     if part in ("noise", "learned") and learned.noise is not None:
-        ranges = learned.noise.add(ranges, learned.noise.draw(channels, None, seed=0, index=index))
+        added = draw_noise(learned.noise, channels, None, seed=0, index=index)
+        ranges = add_noise(ranges, added, learned.noise.step_m)
     if part in ("intensity", "learned"):
         light = learned.light.draw_intensities(pair, index)
     drops = learned.drop.draw_drops(pair, index) if part in ("drop", "learned") else draw_mask(pair.blind, index)

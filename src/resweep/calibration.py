@@ -12,6 +12,7 @@ import numpy as np
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
+from resweep.sensor_scatter import SensorScatter
 from resweep.sweep import Sweep
 
 _PERMILLE = 1000.0
@@ -105,7 +106,8 @@ class Calibration:
     ``gain`` (k,), if it is known, is the intensity that each laser reports where others report 1,
     ``incidence_exponent`` the power of the cosine of incidence by which reported intensities fall. ``range_limit_m``,
     if it is known, is the farthest that the recording has a return from, where more would have returned from beyond:
-    sensors and writers of datasets cut off at a range.
+    sensors and writers of datasets cut off at a range. ``scatter``, if it is known, is how intensities and ranges
+    scatter, and which returns are lost.
     """
 
     elevation_rad: Array
@@ -118,6 +120,7 @@ class Calibration:
     incidence_exponent: float | None = None
     azimuth_bias_m: Array | None = None
     range_limit_m: float | None = None
+    scatter: SensorScatter | None = None
 
     def __post_init__(self) -> None:
         if self.range_slope is None:
@@ -190,6 +193,8 @@ class Calibration:
             lines.append(f"range {1e3 * size:.1f} ± {1e3 * error:.1f} mm by azimuth")
         if self.range_limit_m is not None:
             lines.append(f"no return from beyond {self.range_limit_m:.1f} m")
+        if self.scatter is not None:
+            lines.append(self.scatter.describe())
         return lines if self.poses is None else [*lines, *_describe_poses(self.poses)]
 
     def fits(self, sweep: Sweep) -> bool:
@@ -284,12 +289,14 @@ class Calibration:
             known[_AZIMUTH_BIAS_KEY] = self.azimuth_bias_m.tolist()
         if self.range_limit_m is not None:
             known["range_limit_m"] = self.range_limit_m
+        if self.scatter is not None:
+            known["scatter"] = self.scatter.model_dump(mode="json", exclude_none=True)
         return known
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
-        """What `to_dict` gave, also of older versions without slopes, sigma, gains, azimuth bias and limits."""
-        blind, sigma, poses = (data.get(name) for name in ("blind_permille", "sigma", "poses"))
+        """What `to_dict` gave, also of older versions, which knew less."""
+        blind, sigma, poses, scatter = (data.get(name) for name in ("blind_permille", "sigma", "poses", "scatter"))
         return cls(
             data["elevation_rad"],
             data["range_m"],
@@ -301,6 +308,7 @@ class Calibration:
             data.get("incidence_exponent"),
             data.get(_AZIMUTH_BIAS_KEY),
             data.get("range_limit_m"),
+            None if scatter is None else SensorScatter(**scatter),
         )
 
 

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import ks_1samp, uniform
 
 from resweep import _core
+from resweep.calibrate.scatter.step import find_step
 from resweep.errors import ResweepError
 from resweep.learn.drop_patches import estimate_patches, estimate_volume_drops
 from resweep.learn.examples import select_beams
@@ -19,14 +20,14 @@ from resweep.learn.intensity_bins import (
     find_bins,
     find_levels,
     find_neighbours,
-    find_step,
     make_intensity_model,
 )
 from resweep.learn.pair_noise import estimate_noise
 from resweep.learn.scatter_levels import keep_scatter, pack_scatter
 from resweep.learn.scores import js_divergence, score_shares
+from resweep.sensor_scatter import Texture
 from resweep.simulate.beam_channels import CHANNELS, BeamChannels, number_beams
-from resweep.simulate.intensity import IntensityModel, Texture
+from resweep.simulate.intensity import IntensityModel
 from resweep.simulate.normal import find_normal, find_share
 from resweep.simulate.raydrop import DropPatches, draw_drop_levels, draw_patches
 from resweep.simulate.realism.model_card import NetworkCard

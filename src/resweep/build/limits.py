@@ -1,7 +1,8 @@
-"""Why beams come back empty although the world stands there: the limits of a sensor, as its recording shows them."""
+"""The limits of a sensor, as its recording shows them: blind sectors, the farthest return, and how it scatters."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,38 +10,71 @@ import numpy as np
 from resweep.build.plan import Plan
 from resweep.build.refine.blind_sectors import BlindSectors, RangeLimit
 from resweep.build.refine.refine_beams import EMPTY_RANGE_M
-from resweep.build.store import LayerStore
+from resweep.build.store import LayerStore, MapStore
+from resweep.calibrate.scatter.estimate import estimate_scatter
+from resweep.calibrate.scatter.scatter_pair import ScatterPair, pair_sweeps
 from resweep.calibration import Calibration
 from resweep.log import Log
 from resweep.map.accumulate import find_mappable
 from resweep.map.beams import extract_beams
-from resweep.pose import Array
 from resweep.progress import track
-from resweep.simulate.scene import make_native_scene
-from resweep.worlds import World
+from resweep.simulate import Retracer
+from resweep.simulate.recorded_sensor import make_recorded_sensor
+from resweep.sweep import BeamStatus, Sweep
+from resweep.worlds import Layer, World
 
 _MIN_SWEEPS, _MAX_SWEEPS = 6, 12  # that are looked at: half of the log's, spread over it
 _NEAR_M = 120.0  # around a sweep, within which the layers are looked at
 
 
 def estimate_limits(
-    log: Log, calibration: Calibration, origin: Array, layers: LayerStore, plan: Plan, progress: bool = False
+    log: Log, calibration: Calibration, store: MapStore, layers: LayerStore, plan: Plan, progress: bool = False
 ) -> Calibration:
-    """The calibration with the blind sectors and the range limit of the log's sensor, as its beams show them.
+    """The calibration with the blind sectors, the range limit and the scatter of the log's sensor, as its beams show.
 
     What was made up (`resweep.build.complete`) says nothing, nor does what lies beyond 120 m of a sweep.
     """
-    layers.near(origin, 0.0)  # the layers are computed here, in stages of their own
+    layers.near(store.origin, 0.0)  # the layers are computed here, in stages of their own
     sectors, limit = BlindSectors(), RangeLimit()
     slope = 0.0 if log.sensor is None else log.sensor.beam_slope
     count = min(len(log), max(_MIN_SWEEPS, min(len(log) // 2, _MAX_SWEEPS)))
     numbers = np.unique(np.linspace(0, len(log) - 1, count).astype(int))
-    for sweep in track(log[numbers.tolist()], "estimating blind sectors", show=progress):
+    retracer: Retracer | None = None
+    around: list[Layer] = []
+    fired: list[tuple[Sweep, Sweep]] = []
+    shown = track(log[numbers.tolist()], "estimating limits", show=progress)
+    for number, sweep in zip(numbers.tolist(), shown, strict=True):
         near = [layer for layer in layers.near(sweep.pose[:3, 3], _NEAR_M) if layer.name != "completed"]
         if not near:
             continue
-        scene = make_native_scene(World(near))
-        beams = extract_beams(sweep, origin, find_mappable(sweep, plan.config.map, plan.labels), EMPTY_RANGE_M)
+        if retracer is None or not _are_same(near, around):
+            retracer, around = _fire_at(near, log, store), near
+        scene = retracer.tracer.scene
+        beams = extract_beams(sweep, store.origin, find_mappable(sweep, plan.config.map, plan.labels), EMPTY_RANGE_M)
         sectors.add(sweep, beams, scene, slope, EMPTY_RANGE_M)
         limit.add(beams, scene, slope, EMPTY_RANGE_M)
-    return replace(calibration, blind=sectors.find_shares(), range_limit_m=limit.find())
+        fired.append((sweep, retracer.sweep(sweep, number)))
+    found = replace(calibration, blind=sectors.find_shares(), range_limit_m=limit.find())
+    gains = [found.find_gain(sweep.beam_ring) for sweep, _ in fired]
+    pairs = [_pair(sweep, simulated, found, plan) for sweep, simulated in fired]
+    return replace(found, scatter=estimate_scatter(pairs, gains, plan.labels.known))
+
+
+def _are_same(layers: Sequence[Layer], others: Sequence[Layer]) -> bool:
+    return len(layers) == len(others) and all(one is other for one, other in zip(layers, others, strict=True))
+
+
+def _fire_at(layers: Sequence[Layer], log: Log, store: MapStore) -> Retracer:
+    """What fires beams again, whose lasers are corrected already, at the layers."""
+    world = World(layers, store.origin, observed=store.observed)
+    retracer = Retracer(world, make_recorded_sensor(log), noise=False)
+    return retracer if store.observed is None else retracer.with_hits()
+
+
+def _pair(sweep: Sweep, simulated: Sweep, calibration: Calibration, plan: Plan) -> ScatterPair:
+    known = simulated.beam_status != BeamStatus.UNKNOWN
+    limit = calibration.range_limit_m
+    if limit is not None:
+        known[simulated.beam[simulated.range > limit]] = False
+    mappable = find_mappable(sweep, plan.config.map, plan.labels)
+    return pair_sweeps(sweep, simulated, mappable, calibration.find_blind(sweep), known)

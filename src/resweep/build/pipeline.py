@@ -208,10 +208,10 @@ def refine(layers: LayerStore, plan: Plan) -> LayerStore:
 def estimate_limits(
     lasers: CalibrationResult | None, store: MapStore, layers: LayerStore, plan: Plan, run: BuildRun
 ) -> Calibration | None:
-    """The calibration with the blind sectors and the range limit of the sensor; None where nothing was calibrated."""
+    """The calibration with blind sectors, range limit and scatter of the sensor; None where nothing was calibrated."""
     if lasers is None:
         return None
-    return limits.estimate_limits(lasers.log, lasers.calibration, store.origin, layers, plan, run.progress)
+    return limits.estimate_limits(lasers.log, lasers.calibration, store, layers, plan, run.progress)
 
 
 def assemble(

@@ -89,6 +89,8 @@ class DatasetPlan(Spec):
     """Folder of the bank with the objects; plain ones if left out."""
     realism: str | None = None
     """Folder of a learned model of the sensor, as 'resweep learn raydrop' writes it."""
+    noise: bool = True
+    """Whether sensors scatter; false gives the mean."""
     camera: str | None = None
     """Calibration file or folder of the log that a world is from, for the image boxes of KITTI's layouts."""
     sweeps: int | None = Field(default=None, ge=1)

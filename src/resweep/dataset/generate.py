@@ -58,7 +58,8 @@ class PlacedRun:
     ``trajectory`` is that of the sensor; ``times`` (n,) and ``poses`` (n, 4, 4) are those of its sweeps;
     ``names`` gives the class of each actor by its instance. ``dataset`` is the name of the plan, ``identity`` a hash
     over all that decides the run's bytes; ``first_frame`` counts the sweeps of the runs before it. ``labels`` are those
-    of its returns, ``world_seed`` what a world that is a scene is made from, ``realism`` a learned model of the sensor.
+    of its returns, ``world_seed`` what a world that is a scene is made from, ``realism`` a learned model of the sensor,
+    ``noise`` whether it scatters.
     """
 
     run: RunPlan
@@ -74,6 +75,7 @@ class PlacedRun:
     first_frame: int = 0
     camera: KittiCamera = DEFAULT_CAMERA
     realism: RealismModel | None = None
+    noise: bool = True
 
     def facts(self) -> RunFacts:
         """The facts of the run that its files hold."""
@@ -149,7 +151,17 @@ def place_run(plan: DatasetPlan, run: RunPlan, world: World, bank: Bank) -> Plac
     model = None if plan.realism is None else load_realism(plan.realism)
     kept = (find_common_labels(world, actors), plan.seed)
     return PlacedRun(
-        run, *kept, trajectory, sweeps.times, sweeps.poses, actors, names, *whole, camera=camera, realism=model
+        run,
+        *kept,
+        trajectory,
+        sweeps.times,
+        sweeps.poses,
+        actors,
+        names,
+        *whole,
+        camera=camera,
+        realism=model,
+        noise=plan.noise,
     )
 
 
@@ -218,15 +230,17 @@ def _make_sweep(work: _Work, place: tuple[int, int]) -> None:
 @cache(3)
 def _open_simulator(item: PlacedRun, threads: int) -> Simulator:
     """The simulator of a run, which shares the native scene of its world."""
-    bare = _open_scene(item.run.world, item.world_seed, threads)
+    bare = _open_scene(item.run.world, item.world_seed, threads, item.noise)
     return (
         bare.with_sensor(item.run.sensor).with_actors(item.actors).with_seed(item.run.seed).with_realism(item.realism)
     )
 
 
 @cache(2)
-def _open_scene(word: str, seed: int, threads: int) -> Simulator:
-    simulator = Simulator(_open_world(word, seed), "velodyne-vlp-16", threads=threads)  # each run has its own sensor
+def _open_scene(word: str, seed: int, threads: int, noise: bool) -> Simulator:
+    simulator = Simulator(
+        _open_world(word, seed), "velodyne-vlp-16", noise=noise, threads=threads
+    )  # each run has its own sensor
     _ = simulator.scene  # built here, once, and not by every thread
     return simulator
 

@@ -39,6 +39,7 @@ def replay(
     *,
     bank: Bank | None = None,
     realism: RealismModel | None = None,
+    noise: bool = True,
     seed: int = 0,
     sweeps: int | None = None,
     world_name: str | None = None,
@@ -47,7 +48,8 @@ def replay(
 
     Objects come from ``bank`` (default: one built from the log itself). Each sweep has its middle when the recorded
     one had. ``sweeps`` takes only the first so many. The same ``seed`` gives the same bytes. ``world_name`` is where
-    other processes read the world, if they are to share the work. ``realism`` is a learned model of the sensor.
+    other processes read the world, if they are to share the work. ``realism`` is a learned model of the sensor;
+    without ``noise`` sweeps are the mean.
 
     Example: ``again = rs.replay(log, rs.load_world("0051.world"), "velodyne-vlp-16").log``
     """
@@ -60,10 +62,10 @@ def replay(
     moves = len(recorded) > 1
     motion = recorded.trajectory.extended(duration + chosen.sweep_period_s) if moves else recorded.poses
     if world_name is None:
-        simulator = Simulator(world, chosen, actors=found.actors, realism=realism, seed=seed)
+        simulator = Simulator(world, chosen, actors=found.actors, realism=realism, noise=noise, seed=seed)
         drive = simulator.run(motion, starts=starts)
     else:
-        how: dict[str, Any] = {"actors": tuple(found.actors), "realism": realism, "seed": seed}
+        how: dict[str, Any] = {"actors": tuple(found.actors), "realism": realism, "noise": noise, "seed": seed}
         plan = SimulatedDrive(world_name, chosen, motion=motion, starts=starts, **how)
         drive = plan.run(world)
     source = str(log.meta.get("path", log.name))

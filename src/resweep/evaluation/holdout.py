@@ -39,6 +39,7 @@ def holdout(
     partial: str | Path | None = None,
     progress: bool = True,
     realism: RealismModel | None = None,
+    noise: bool = True,
     seed: int = 0,
     build: Callable[[Log], World | StreamedWorld] | None = None,
     accumulate: bool = False,
@@ -59,9 +60,9 @@ def holdout(
 
     ``memory`` bounds the build and the comparison. ``partial`` names a folder in which finished stages of the build are
     kept, and found by the same call; it stays until its caller removes it.
-    ``progress`` shows the stages. A learned model ``realism`` changes drawn returns. ``seed`` is that of
-    drawn returns. ``build`` gives the world of the other sweeps in place of all this. ``accumulate``,
-    ``labels`` and ``threads`` are those of `evaluate`.
+    ``progress`` shows the stages. A learned model ``realism`` changes drawn returns; without ``noise`` they do not
+    scatter as the recording does. ``seed`` is that of drawn returns. ``build`` gives the world of the other sweeps in place of
+    all this. ``accumulate``, ``labels`` and ``threads`` are those of `evaluate`.
 
     Example: ``print(rs.holdout(rs.open_log("kitti/sequences/00"), [5]))``
     """
@@ -78,7 +79,7 @@ def holdout(
     else:
         world = build(log[rest])
     build_s = None if checkpoints.kept else time.perf_counter() - begun
-    held_out = _HeldOut(log[chosen], Retracer.for_log(world, log, realism=realism, seed=seed))
+    held_out = _HeldOut(log[chosen], Retracer.for_log(world, log, realism=realism, noise=noise, seed=seed))
     # A vocabulary that the build was given for an unknown log is that of the log.
     real = replace(log[chosen], load=held_out.real, labels=log.labels if log.labels.known else world.labels)
     fired: dict[str, Any] = {"labels": world.labels, "map_filter": held_out.left_out}
@@ -96,6 +97,7 @@ def holdout(
     }
     note = (
         f"held out: sweeps {', '.join(map(str, chosen))}; built from {len(rest)} others; figures are of drawn returns"
+        f"{'' if noise else ' without noise'}"
     )
     notes = [*report.notes, f"{note}, each sweep registered to the world by its pose."]
     if checkpoints.kept:

@@ -6,37 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from resweep.calibrate.scatter.cells import COARSE_M, FINE_M, CellSums, find_textures
+from resweep.calibrate.scatter.step import find_step
 from resweep.learn.beam_pairs import BeamPair
 from resweep.pose import Array
-from resweep.simulate.intensity import IntensityModel, Texture
+from resweep.sensor_scatter import Texture
+from resweep.simulate.intensity import IntensityModel
 from resweep.simulate.normal import find_normal
-from resweep.voxels import find_cells
 
 BINS = 28  # of equal shares of the returns, but for the tail
 _TAIL = (0.98, 0.99, 0.995, 0.999)
 _KNOTS = 9
-_MAX_LEVELS = 70_000  # distinct values of a sensor that counts in steps
-_FINE_M, _COARSE_M = 0.15, 1.0  # scales of paint and leaves, and of whole things
-_STEP_TOLERANCE, _MIN_FITTING_SHARE = 0.02, 0.999
-
-
-def find_step(values: Array) -> float:
-    """The step in which values (n,) are counted, such as 0.01 or 1/65535; 0 if they are continuous.
-
-    It is the step between neighbouring values that all are multiples of.
-    """
-    levels = np.unique(np.asarray(values, np.float64))
-    if len(levels) < 3 or len(levels) > _MAX_LEVELS:
-        return 0.0
-    between = np.diff(levels)
-    step = float(np.median(between[between < 1.5 * np.quantile(between, 0.1)]))
-    counts = np.round(levels / step)
-    step = float((counts * levels).sum() / max(float((counts**2).sum()), 1.0))  # all levels say how large it is
-    apart = np.abs(levels / step - np.round(levels / step))
-    # Continuous values that were rounded to float32 would pass by chance if steps are few times that.
-    if step < 1e-6 * float(np.abs(levels).max()) or float(np.mean(apart < _STEP_TOLERANCE)) < _MIN_FITTING_SHARE:
-        return 0.0
-    return float(f"{step:.6g}")
 
 
 def make_intensity_model(values: Array) -> tuple[IntensityModel, Array]:
@@ -98,35 +78,17 @@ def estimate_textures(pairs: Sequence[BeamPair], rows: Sequence[Array], levels: 
     ``levels`` (n,) of the beams ``rows`` (n,) of each pair say where their true intensities lie in what was predicted.
     As normal variables, those of two sweeps within a cell correlate by the share of the variance that the cell has.
     """
-    fine, coarse = (_correlate(pairs, rows, levels, size) for size in (_FINE_M, _COARSE_M))
-    coarse = min(coarse, fine)
-    parts = ((_COARSE_M, coarse), (_FINE_M, fine - coarse))
-    return tuple(Texture(size_m=size, share=round(share, 3)) for size, share in parts if share > 0.005)
+    fine, coarse = (_correlate(pairs, rows, levels, size) for size in (FINE_M, COARSE_M))
+    return find_textures(fine, coarse)
 
 
 def _correlate(pairs: Sequence[BeamPair], rows: Sequence[Array], levels: Sequence[Array], size_m: float) -> float:
     """The correlation of levels of different sweeps in the same cell, from 0 to 1."""
-    together, total, count, number = 0.0, 0.0, 0.0, 0
+    sums = CellSums(size_m)
     for place in dict.fromkeys(pair.place for pair in pairs):
         own = [at for at, pair in enumerate(pairs) if pair.place == place]
-        value = np.concatenate([find_normal(levels[at]) for at in own])
-        cell = np.concatenate([find_cells(pairs[at].hit[rows[at]], size_m) for at in own])
-        sweep = np.repeat(np.arange(len(own)), [len(rows[at]) for at in own])
-        cells, key = np.unique(cell, axis=0, return_inverse=True)
-        of_sweep = np.unique(key.reshape(-1) * len(own) + sweep, return_inverse=True)
-        sums = np.bincount(of_sweep[1].reshape(-1), value)
-        counts = np.bincount(of_sweep[1].reshape(-1)).astype(np.float64)
-        # One value for each sweep and cell, so that near cells, which hold many returns, do not rule.
-        home, mean = of_sweep[0] // len(own), sums / counts
-        whole, sweeps = np.bincount(home, mean, len(cells)), np.bincount(home, minlength=len(cells))
-        pairs_of_means = (whole**2 - np.bincount(home, mean**2, len(cells))).sum()
-        together += float(pairs_of_means)
-        count += float((sweeps * (sweeps - 1)).sum())
-        total += float((value**2).sum())
-        number += len(value)
-    if count == 0 or number == 0:
-        return 0.0
-    return float(np.clip((together / count) / max(total / number, 1e-9), 0.0, 1.0))
+        sums.add([find_normal(levels[at]) for at in own], [pairs[at].hit[rows[at]] for at in own])
+    return sums.find_correlation()
 
 
 def find_neighbours(pair: BeamPair) -> tuple[Array, Array]:

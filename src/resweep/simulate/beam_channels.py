@@ -13,6 +13,7 @@ from resweep.calibration import find_blind_bins
 from resweep.errors import ResweepError
 from resweep.labels import LabelSet, list_broader_categories
 from resweep.pose import Array
+from resweep.simulate.ring_order import order_along_rings
 from resweep.sweep import Sweep
 from resweep.worlds.layers.seen import COMPLETED, unpack_seen
 
@@ -136,7 +137,7 @@ def find_channels(
     # D's intensity is the recorded one; the simulated has been brought to another incidence.
     ratio = np.maximum(original_cosine, _MIN_COSINE) / np.maximum(cosine, _MIN_COSINE)
     back = ratio if incidence_exponent == 1.0 else portable.power(ratio, incidence_exponent)
-    solid = sweep.extra["primitive"][first] != _VOLUMES
+    solid = sweep.extra["primitive"][first] != VOLUMES
     back = np.where(solid, back, 1.0)
     values = np.zeros((len(CHANNELS), sweep.n_beams), np.float32).T
     values[:, CHANNELS.index("laser")] = sweep.beam_ring
@@ -157,7 +158,7 @@ def find_channels(
     return BeamChannels(values, find_turn(sweep), find_blind_bins(sweep.beam_direction).astype(np.int16), surface)
 
 
-_VOLUMES = 3  # the kind of primitive, as returns have it
+VOLUMES = 3  # the kind of primitive, as returns have it
 
 
 def find_turn(sweep: Sweep) -> Array:
@@ -170,23 +171,13 @@ def find_turn(sweep: Sweep) -> Array:
 
 def number_beams(channels: BeamChannels) -> Array:
     """The number (b,) of each beam on its ring, from 0, in the order in which they are fired."""
-    order = _order_beams(channels)
-    ring = channels.laser[order]
+    ring = channels.laser
+    order = order_along_rings(ring, channels.turn)
+    ring = ring[order]
     first = np.flatnonzero(np.diff(ring, prepend=-1))
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))
     return number
-
-
-def _order_beams(channels: BeamChannels) -> Array:
-    """The beams by ring, and of each ring as they are fired; sweeps often list them in one of both orders."""
-    ring = channels.laser
-    step = np.diff(channels.turn)
-    if not (step[ring[1:] == ring[:-1]] < 0).any() and not (ring[1:] < ring[:-1]).any():
-        return np.arange(len(ring))
-    if not (step < 0).any():
-        return np.argsort(ring.astype(np.uint16), kind="stable")  # of so small numbers it is no sort by comparing
-    return np.lexsort((channels.turn, ring))
 
 
 def find_classes(label: Array, labels: LabelSet) -> Array:

@@ -17,6 +17,7 @@ from resweep import _core
 from resweep.config import Spec
 from resweep.errors import SettingsError
 from resweep.pose import Array
+from resweep.sensor_scatter import Texture
 from resweep.simulate.beam_channels import BeamChannels
 from resweep.simulate.normal import find_normal, find_share
 from resweep.simulate.recorded_scatter import RecordedScatter, replay_scatter
@@ -25,15 +26,6 @@ from resweep.voxels import find_cells
 SHARE_STEPS = 4096.0  # of the shares of bins, which networks give to some six digits
 _SURFACE = 2**32 - 1  # in place of the number of a sweep: what belongs to a surface is the same in all of them
 _PRIMES = (73_856_093, 19_349_663, 83_492_791)  # mix the three numbers of a cell into one
-
-
-class Texture(Spec):
-    """The part of the scatter that belongs to surfaces, at one scale."""
-
-    size_m: Annotated[float, Field(gt=0.0, le=100.0)]
-    """Side of the cells within which it is the same, metres."""
-    share: Annotated[float, Field(ge=0.0, le=1.0)]
-    """Share of the variance of the scatter."""
 
 
 class IntensityModel(Spec):

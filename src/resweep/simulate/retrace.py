@@ -17,9 +17,11 @@ from resweep.map_filter import MapFilter
 from resweep.pose import Array, Trajectory, transform
 from resweep.scenario import Actor
 from resweep.scenario.actors import find_common_labels
+from resweep.sensor_scatter import SensorScatter
 from resweep.sensors import Sensor
 from resweep.sensors.catalog import find_beam_slope
 from resweep.sensors.infer.inferred_drive import Preparation
+from resweep.simulate.beam_channels import NEEDED
 from resweep.simulate.empty_sweep_warning import EmptySweepWarning
 from resweep.simulate.prediction import PredictionConfig, add_blind_sectors
 from resweep.simulate.pulses import Pulses
@@ -27,6 +29,7 @@ from resweep.simulate.realism import RealismModel
 from resweep.simulate.recorded_sensor import NAME, make_recorded_sensor, make_unknown_sensor
 from resweep.simulate.surface_alignment import Surfaces
 from resweep.simulate.tracer import LOOK_AHEAD, Tracer
+from resweep.simulate.world_noise import lose_beams, scatter_intensity, scatter_range
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import StreamedWorld, World
 
@@ -41,7 +44,8 @@ class Retracer:
     (``world.calibration``): beams then leave as the lasers really fire, and read as they really read.
     With ``aligned`` each sweep is first registered to the world (`register`), which corrects its pose by centimetres.
     Beams hit ``actors`` where they are when each beam is fired, as in a `Simulator`. A learned model ``realism``
-    changes sweeps as it does there, but not predictions.
+    changes sweeps as it does there, but not predictions. Intensities, ranges and lost beams scatter as the recording of
+    the world did (``world.calibration.scatter``), but for what ``realism`` draws; without ``noise`` they are the mean.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class Retracer:
         aligned: bool = False,
         prediction: PredictionConfig | None = None,
         realism: RealismModel | None = None,
+        noise: bool = True,
         seed: int = 0,
         threads: int = 0,
     ) -> None:
@@ -63,7 +68,8 @@ class Retracer:
         self.beam_slope = sensor.beam_slope if beam_slope is None and sensor is not None else beam_slope
         chosen = make_unknown_sensor() if sensor is None else sensor
         self.tracer = Tracer(world, chosen, actors, seed=seed, threads=threads)
-        if realism is not None:
+        self.noise = noise
+        if realism is not None or (self.scatter is not None and world.observed is not None):
             self.tracer = self.tracer.with_hits()
         self.realism = realism
         self._keeps_blind = realism is not None and realism.drops  # which knows of blind sectors itself
@@ -78,6 +84,7 @@ class Retracer:
         *,
         actors: Sequence[Actor] = (),
         realism: RealismModel | None = None,
+        noise: bool = True,
         seed: int = 0,
         threads: int = 0,
     ) -> Retracer:
@@ -88,7 +95,9 @@ class Retracer:
         """
         chosen = make_recorded_sensor(log) if sensor is None and log.sensor is not None else sensor
         aligned = world.map_filter is not None or world.calibration is not None
-        return cls(world, chosen, actors=actors, aligned=aligned, realism=realism, seed=seed, threads=threads)
+        return cls(
+            world, chosen, actors=actors, aligned=aligned, realism=realism, noise=noise, seed=seed, threads=threads
+        )
 
     @cached_property
     def _surfaces(self) -> Surfaces:
@@ -114,12 +123,19 @@ class Retracer:
     def with_hits(self) -> Retracer:
         """The same, whose sweeps also have columns on the primitives hit (`Tracer.with_hits`).
 
-        Its sweeps keep the returns that blind sectors take: models of drops are learned from them.
+        Its sweeps keep the returns that blind sectors take, and scatter no more than a world does: models of drops and
+        of scatter are learned from them.
         """
         other = copy.copy(self)
         other.tracer = self.tracer.with_hits()
         other._keeps_blind = True
+        other.noise = False
         return other
+
+    @property
+    def scatter(self) -> SensorScatter | None:
+        """How the sensor of the world scatters; None if it is unknown, or if the mean is wanted."""
+        return self.calibration.scatter if self.noise and self.calibration is not None else None
 
     def find_pose(self, recorded: Sweep) -> Array:
         """``T_world_sensor`` (4, 4) of the recorded sweep in this world: its own, or registered if ``aligned``."""
@@ -267,7 +283,25 @@ class Retracer:
             )
             if self.realism.predicts_intensity:
                 return seen  # it knows the gains of its lasers
-        return replace(seen, intensity=seen.intensity * self.find_gain(seen.ring, recorded))
+        return self._scatter(seen, recorded, index)
+
+    def _scatter(self, sweep: Sweep, recorded: Sweep, index: int) -> Sweep:
+        """The sweep with the gains of its lasers and, where they are known and no model replaces them, its scatter."""
+        scatter, seed = self.scatter, self.tracer.seed
+        learned = self.realism is not None
+        if scatter is not None and scatter.drops is not None and not learned:
+            sweep = lose_beams(sweep, scatter.drops, seed=seed, index=index)
+        gain = self.find_gain(sweep.ring, recorded)
+        if scatter is None or scatter.intensity is None:
+            sweep = replace(sweep, intensity=sweep.intensity * gain)
+        else:
+            sweep = scatter_intensity(sweep, scatter.intensity, gain, seed=seed, index=index)
+        given = self.sensor.receiver.range_noise_sigma_m > 0.0  # which takes the place of what was estimated
+        if scatter is not None and scatter.range is not None and not learned and not given:
+            sweep = scatter_range(sweep, scatter.range, seed=seed, index=index)
+        if not self.noise:
+            return sweep
+        return replace(sweep, extra={name: values for name, values in sweep.extra.items() if name not in NEEDED})
 
     def _drop_unseen(self, sweep: Sweep, index: int) -> Sweep:
         """The sweep without the returns that its sensor does not have: from too far off, or taken by blind sectors.
@@ -319,6 +353,7 @@ class Retracer:
                 "seed": self.tracer.seed,
                 "world": self.world.meta,
                 "beams": "recorded",
+                "noise": self._tell_noise(),
                 "beams_of": str(log.meta.get("path", log.name)),
             },
         )
@@ -327,6 +362,12 @@ class Retracer:
         """The recorded returns that have no counterpart in this world; actors are one for what moves."""
         left_out = self.world.map_filter or MapFilter()
         return MapFilter(near_m=left_out.near_m) if self.tracer.actors.actors else left_out
+
+    def _tell_noise(self) -> str:
+        """Where the noise of sweeps is from, for people."""
+        if not self.noise:
+            return "none"
+        return "unknown to the world, so none" if self.scatter is None else "of the world's recording"
 
     def _calibrated(self, recorded: Sweep) -> Sweep:
         return self.calibration.applied(recorded) if self.calibration and self._fits(recorded) else recorded

@@ -26,7 +26,8 @@ class SimulatedDrive:
 
     It moves along a ``motion``, which is what `Simulator.run` takes, with its ``starts`` and number of ``sweeps``; or
     drives ``like`` a log (`Simulator.run_like`), with ``recorded`` by the beams of that log (`Retracer.for_log`).
-    ``memory_bytes`` bounds what a process keeps of the world. ``realism`` is a learned model of the sensor.
+    ``memory_bytes`` bounds what a process keeps of the world. ``realism`` is a learned model of the sensor;
+    without ``noise`` sweeps are the mean.
     """
 
     world: str
@@ -44,6 +45,7 @@ class SimulatedDrive:
     standing: bool = False
     memory_bytes: int | None = None
     realism: RealismModel | None = None
+    noise: bool = True
 
     def __post_init__(self) -> None:
         if (self.motion is None) == (self.like is None):
@@ -66,6 +68,7 @@ class SimulatedDrive:
         how: dict[str, Any] = {
             "actors": self.actors,
             "realism": self.realism,
+            "noise": self.noise,
             "seed": self.seed,
             "threads": self.threads,
         }

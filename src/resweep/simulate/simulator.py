@@ -18,12 +18,15 @@ from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, check_rigid
 from resweep.scenario import Actor
 from resweep.scenario.actors import find_common_labels
+from resweep.sensor_scatter import IntensityScatter
 from resweep.sensors import Firing, Rosette, Sensor, fire, load_sensor
 from resweep.simulate.ego import Box, Ego
 from resweep.simulate.empty_sweep_warning import EmptySweepWarning
+from resweep.simulate.ideal_sensor import make_ideal_sensor
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.realism import RealismModel
 from resweep.simulate.tracer import LOOK_AHEAD, Tracer
+from resweep.simulate.world_noise import scatter_intensity
 from resweep.sweep import Sweep
 from resweep.worlds import Mesh, StreamedWorld, World
 
@@ -42,6 +45,9 @@ class Simulator:
     ``ego`` is the part of the vehicle that blocks beams: a box (x0, y0, z0, x1, y1, z1) or a mesh in the sensor's
     frame. Beams whose axis hits it are not traced; their status is `BeamStatus.DROPPED`.
 
+    Intensities scatter as those of the recording that the world was built from (``world.calibration.scatter``), unless
+    the sensor has a noise of its own. Without ``noise`` the sensor measures without errors.
+
     ``realism`` is a learned model of the sensor (`resweep.load_realism`): which beams do not return, and the
     intensity of the others (`RealismModel.run`). The world must know how it was recorded.
     """
@@ -54,6 +60,7 @@ class Simulator:
         actors: Sequence[Actor] = (),
         ego: Box | Mesh | None = None,
         realism: RealismModel | None = None,
+        noise: bool = True,
         seed: int = 0,
         threads: int = 0,
         packet: int = 8,
@@ -61,7 +68,10 @@ class Simulator:
         if packet not in (1, 8, 16):
             raise ResweepError(f"packet: expected 1, 8 or 16 rays, got {packet}")
         chosen = load_sensor(sensor) if isinstance(sensor, str) else sensor
-        self.tracer = Tracer(world, chosen, actors, seed=_check_seed(seed), threads=int(threads), packet=packet)
+        self.noise = noise
+        self.tracer = Tracer(
+            world, self._choose(chosen), actors, seed=_check_seed(seed), threads=int(threads), packet=packet
+        )
         if realism is not None:
             self.tracer = self.tracer.with_hits()
         self.realism = realism
@@ -101,7 +111,8 @@ class Simulator:
 
     def with_sensor(self, sensor: Sensor | str) -> Simulator:
         """A simulator of another sensor in the same world, which shares the native scene."""
-        return self._with(self.tracer.with_sensor(load_sensor(sensor) if isinstance(sensor, str) else sensor))
+        chosen = load_sensor(sensor) if isinstance(sensor, str) else sensor
+        return self._with(self.tracer.with_sensor(self._choose(chosen)))
 
     def with_actors(self, actors: Sequence[Actor]) -> Simulator:
         """A simulator of the same sensor and world with other actors; layers that are built already are shared."""
@@ -162,9 +173,9 @@ class Simulator:
         )
         sweep = self._empty_sweep_warning.check(sweep, index)
         if self.realism is None:
-            return sweep
+            return self._scatter(sweep, index)
         labels = find_common_labels(self.world, self.actors)
-        return self.realism.run(
+        sweep = self.realism.run(
             sweep,
             labels,
             seed=self.seed,
@@ -174,6 +185,30 @@ class Simulator:
             calibration=self.world.calibration,
             range_max_m=self.sensor.range_max_m,
         )
+        return sweep if self.realism.predicts_intensity else self._scatter(sweep, index)
+
+    def _scatter(self, sweep: Sweep, index: int) -> Sweep:
+        """The sweep with intensities that scatter as those of the recording did, unless the sensor's spec says how."""
+        scatter = self._intensity_scatter
+        return sweep if scatter is None else scatter_intensity(sweep, scatter, seed=self.seed, index=index)
+
+    @property
+    def _intensity_scatter(self) -> IntensityScatter | None:
+        """That of the recording of the world; None if it is unknown, or if the sensor's spec has its own."""
+        calibration = self.world.calibration
+        if calibration is None or calibration.scatter is None or not self.noise:
+            return None
+        return None if self.sensor.receiver.intensity_noise_sigma > 0.0 else calibration.scatter.intensity
+
+    def _tell_noise(self) -> str:
+        """Where the noise of sweeps is from, for people."""
+        if not self.noise:
+            return "none"
+        spec = "of the sensor's spec"
+        return spec if self._intensity_scatter is None else f"{spec}, intensities of the world's recording"
+
+    def _choose(self, sensor: Sensor) -> Sensor:
+        return sensor if self.noise else make_ideal_sensor(sensor)
 
     def rays(self, pose: ArrayLike | Trajectory, *, start: float | None = None, index: int = 0) -> tuple[Array, Array]:
         """Origins and directions (n, 3) float32 of every ray of a sweep, from the world's origin."""
@@ -238,7 +273,12 @@ class Simulator:
             self.tracer.look_ahead(poses[index : index + LOOK_AHEAD, :3, 3])
             return sweep(index)
 
-        meta = {"resweep": resweep.__version__, "seed": self.seed, "world": self.world.meta}
+        meta = {
+            "resweep": resweep.__version__,
+            "seed": self.seed,
+            "world": self.world.meta,
+            "noise": self._tell_noise(),
+        }
         return Log(
             load,
             times,

@@ -77,6 +77,7 @@ Realism = Annotated[
         parser=parse_local,
     ),
 ]
+Ideal = Annotated[bool, flag("--ideal", "No noise: neither the scatter of the world's recording nor the sensor's own.")]
 Plot = Annotated[bool, flag("--plot", "Draw the firing pattern and the beam to a PNG.")]
 Fit = Annotated[str | None, typer.Option("--fit", metavar="LOG", help="Estimate the sensor that recorded LOG.")]
 

@@ -124,6 +124,7 @@ class ChosenSensor:
         noise: float | None,
         settings: list[str],
         model: Path | None,
+        ideal: bool = False,
     ) -> None:
         from resweep.sensors import load_sensor
         from resweep.simulate.realism import load_realism
@@ -131,6 +132,9 @@ class ChosenSensor:
         if word is None and course.like is None:
             raise ResweepError("--sensor: missing; give a name from 'resweep sensors', or a YAML file")
         self.name = word or RECORDED
+        if ideal and noise is not None:
+            raise ResweepError("--noise-m: sets noise, and --ideal leaves all out; give one of them")
+        self.ideal = ideal
         self.noise, self._settings = noise, settings
         if self.name == RECORDED:
             rate = changes["rotation_rate_hz"]
@@ -212,9 +216,11 @@ def simulate_drive(
         if like is not None:
             path = {"like": like, "recorded": choice.name == RECORDED, "standing": course.standing}
             path["offset"] = parse_offset(course.offset)
-        plan = SimulatedDrive(world, sensor, up, tuple(actors), realism=choice.model, **path, **how)
+        plan = SimulatedDrive(
+            world, sensor, up, tuple(actors), realism=choice.model, noise=not choice.ideal, **path, **how
+        )
         drive = plan.run(place, ready=cluster is None)  # so that the pace below is that of sweeping
-        noise = _describe_noise(sensor, own)
+        noise = "none" if choice.ideal else _describe_noise(sensor, own)
         offset = {} if course.offset is None else {"offset_m": course.offset}
         drive = replace(drive, meta={**drive.meta, "range_noise": noise, "poses_from": course.source, **offset})
         tally = Tally(progress)
@@ -247,8 +253,8 @@ def print_simulation(made: Simulation, choice: ChosenSensor, target: LogTarget, 
     many = "1 sweep" if total == 1 else f"{total:,} sweeps"
     typer.echo(f"{target.path}: {many} of {made.what} as {target.format}{name_resumed(before)}")
     noise = f"range noise {made.noise}"
-    if choice.noise is None and choice.name == RECORDED:
-        noise = f"{noise}: the world holds the recording's, --noise-m adds to it"
+    if choice.noise is None:
+        noise = f"noise {made.drive.meta['noise']}" + ("" if choice.name == RECORDED else f" ({made.noise})")
     if choice.model is not None and choice.model.card.noise is not None:
         noise = f"{noise}; the learned model adds its own"
     new = " of the new ones" if before else ""

@@ -21,6 +21,7 @@ def evaluate(
     set_: building.SettingsOfHoldout = None,
     refine: building.Refine = None,
     realism: sensing.Realism = None,
+    ideal: sensing.Ideal = False,
     labels: recordings.Labels = None,
     poses: recordings.Poses = None,
     pose_rate: recordings.PoseRate = None,
@@ -37,7 +38,8 @@ def evaluate(
     the held-out beams are fired again in it, as resweep simulate --like does: the figures are those of drawn returns,
     each sweep registered to the world by its pose. A second table has other placements, and most likely returns.
     Stopped and started again with the same arguments, it goes on after the finished stages of that build, which
-    OUT.partial keeps. With --realism the drawn returns are as a learned model says.
+    OUT.partial keeps. With --realism the drawn returns are as a learned model says,
+    with --ideal they have no noise.
 
     Examples:
       resweep evaluate out kitti/sequences/00 -o report.html
@@ -59,6 +61,7 @@ def evaluate(
     held = holdout is not None or every is not None
     if not held:
         refuse("--odometry", odometry, "goes with --holdout; sweeps are compared in their own frames without it")
+        refuse("--ideal", ideal, "changes what is simulated with --holdout; SIM was simulated before")
         refuse("--realism", realism, "changes what is simulated with --holdout; SIM was simulated before")
         report = compare_logs(sim, real, keep_going, how, cluster, **shown)
     else:
@@ -67,6 +70,8 @@ def evaluate(
         refuse("--cluster", cluster, "compares two logs; with --holdout one process builds and compares")
         check_odometry(odometry, poses)
         config = build_config(method, add_refinement(set_, refine))  # a mistake raises before anything is read
-        report = hold_out(sim, keep_going, how, odometry, realism, holdout, every, config, output, **shown)
+        report = hold_out(
+            sim, keep_going, how, odometry, realism, holdout, every, config, output, noise=not ideal, **shown
+        )
     save_report(report, output, held)
     print_report(report, output, per_class, as_json)

@@ -18,6 +18,7 @@ def replay(
     poses: recordings.Poses = None,
     pose_rate: recordings.PoseRate = None,
     realism: sensing.Realism = None,
+    ideal: sensing.Ideal = False,
     seed: running.Seed = 0,
     memory: running.Memory = None,
     overwrite: outputs.OverwriteLog = False,
@@ -49,6 +50,6 @@ def replay(
     recorded = open_posed(path, False, poses, pose_rate)
     objects = None if bank is None else load_bank(bank)
     target = LogTarget(output, "sweep", overwrite, given)
-    how = {"bank": objects, "realism": model, "seed": seed, "sweeps": sweeps}
+    how = {"bank": objects, "realism": model, "noise": not ideal, "seed": seed, "sweeps": sweeps}
     again, classes = replay_drive(recorded, world, chosen, target, bound, cluster, **how)
     print_replay(again, classes, target, as_json)

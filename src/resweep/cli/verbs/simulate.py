@@ -29,6 +29,7 @@ def simulate(
     mode: sensing.Mode = None,
     set_: sensing.Settings = None,
     realism: sensing.Realism = None,
+    ideal: sensing.Ideal = False,
     seed: running.Seed64 = 0,
     threads: running.Threads = 0,
     memory: running.Memory = None,
@@ -42,8 +43,9 @@ def simulate(
     With --like there are as many sweeps as in the log, each at the time and pose of its own. Unless a --sensor is
     named, the log's own beams are fired, empty ones included: 'resweep evaluate OUT LOG' then compares beam by beam.
 
-    Range noise is the sensor's own unless --noise-m is given. Recorded beams have none of their own, since the surfaces
-    of a world built from a recording hold its noise already.
+    Worlds that were built from a recording know how its sensor scatters: recorded beams draw their intensities, ranges
+    and losses from that, other sensors their intensities. Range noise of other sensors is their own unless --noise-m is
+    given. --ideal gives the mean.
 
     Stopped and started again with the same arguments, it goes on after the finished sweeps, which OUT.partial keeps.
 
@@ -63,7 +65,7 @@ def simulate(
 
     course = Course(poses, like, scenario, bank, sweeps, standing, offset, pose_rate, keep_going)
     changes = {"rotation_rate_hz": rate, "beam.rays": rays, "receiver.mode": mode}
-    choice = ChosenSensor(sensor, course, changes, noise, set_ or [], realism)
+    choice = ChosenSensor(sensor, course, changes, noise, set_ or [], realism, ideal)
     check_format(format)
     target = LogTarget(output, format, overwrite, given, points)
     check_folder(output, overwrite)

@@ -14,6 +14,7 @@ from resweep.labels import LabelSet
 from resweep.pose import Array
 from resweep.sensors.spec import Receiver
 from resweep.simulate.beam_channels import NEEDED, BeamChannels, find_channels
+from resweep.simulate.noise import add_noise, draw_noise
 from resweep.simulate.raydrop import draw_drop_levels, drop_beams
 from resweep.simulate.realism.model_card import RealismCard, read_card
 from resweep.simulate.realism.onnx_network import OnnxNetwork
@@ -182,7 +183,8 @@ class RealismModel:
         noise = self.card.noise
         if noise is None:
             return sweep.range
-        return noise.add(sweep.range, noise.draw(channels, receiver, seed=seed, index=index)[sweep.beam])
+        added = draw_noise(noise, channels, receiver, seed=seed, index=index)
+        return add_noise(sweep.range, added[sweep.beam], noise.step_m)
 
 
 def load_realism(path: str | Path) -> RealismModel:

@@ -15,9 +15,9 @@ from resweep.config import Share, Spec, read_text, validate
 from resweep.errors import InputError, SettingsError
 from resweep.files import write_file
 from resweep.pose import Array
+from resweep.sensor_scatter import RangeNoise
 from resweep.simulate.beam_channels import CHANNELS, CLASSES, TRANSFERABLE, BeamChannels
 from resweep.simulate.intensity import IntensityModel
-from resweep.simulate.noise import RangeNoise
 from resweep.simulate.raydrop import DropPatches
 from resweep.simulate.sensor_grid import SensorGrid
 
