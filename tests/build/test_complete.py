@@ -90,9 +90,9 @@ def test_a_facade_rises_a_storey_or_to_where_beams_passed() -> None:
     assert free.centre[:, 2].min() > 3.0
     assert free.centre[:, 2].max() == pytest.approx(2.9 + MOST_M, abs=0.41)
     passed = nothing_observed(((5.2, -3.0, 4.2), (0.0, 1.0, 0.0), 6.0))
-    ended = continue_facades(splats, LABELS, passed)
-    assert 0 < len(ended) < len(free)
-    assert ended.centre[:, 2].max() < 4.0
+    result = continue_facades(splats, LABELS, passed)
+    assert 0 < len(result) < len(free)
+    assert result.centre[:, 2].max() < 4.0
 
 
 def test_low_walls_and_walls_without_labels_end() -> None:

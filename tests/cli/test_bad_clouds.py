@@ -31,9 +31,9 @@ def write_ply(path: Path, points: Array, kind: str = "uchar", colour: Array | No
     return path
 
 
-def refuse(resweep: Any, path: Path, *words: str) -> str:
+def refuse(resweep: Any, path: Path, *args: str) -> str:
     """The one line of an error; nothing is left on the disk."""
-    done = resweep("build", path, "-o", "w.world", *words)
+    done = resweep("build", path, "-o", "w.world", *args)
     assert done.status == 1, done.out
     (line,) = [line for line in done.err.splitlines() if "warning" not in line]
     assert line.startswith("resweep: error: ")
@@ -41,9 +41,9 @@ def refuse(resweep: Any, path: Path, *words: str) -> str:
     return str(line)
 
 
-def accept(resweep: Any, path: Path, *words: str) -> tuple[rs.World, str]:
+def accept(resweep: Any, path: Path, *args: str) -> tuple[rs.World, str]:
     """The world, and what was said on the way."""
-    done = resweep("build", path, "-o", "w.world", "--overwrite", *FAST, *words)
+    done = resweep("build", path, "-o", "w.world", "--overwrite", *FAST, *args)
     assert done.status == 0, done.err
     return rs.load_world("w.world"), done.err
 

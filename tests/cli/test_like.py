@@ -44,12 +44,12 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "drive", folder / "place.world"
 
 
-def simulated(resweep: Any, recorded: tuple[Path, Path], out: str, *words: str, like: bool = True) -> tuple[Log, str]:
+def simulated(resweep: Any, recorded: tuple[Path, Path], out: str, *args: str, like: bool = True) -> tuple[Log, str]:
     drive, world = recorded
     source = ("--like" if like else "--poses", drive)
     told = resweep(
         *("simulate", world, "-s", "velodyne-hdl-32e", *source, "--offset", "0,0,-0.5", "-o", out),
-        *("--format", "semantickitti", "--sweeps", "2", *words),
+        *("--format", "semantickitti", "--sweeps", "2", *args),
     )
     assert told.status == 0, told.err
     return rs.open_log(out, empty_beams=False), told.out
@@ -161,33 +161,33 @@ def test_the_same_in_python(street_drive: tuple[Path, Path]) -> None:
         rs.resimulate(replace(log, poses_known=False), place)
 
 
-@pytest.mark.parametrize("words", [(), ("-s", "velodyne-hdl-32e"), ("-s", "velodyne-hdl-32e", "--standing")])
+@pytest.mark.parametrize("args", [(), ("-s", "velodyne-hdl-32e"), ("-s", "velodyne-hdl-32e", "--standing")])
 def test_like_keeps_the_sweeps_and_their_times(
-    resweep: Any, street_drive: tuple[Path, Path], words: tuple[str, ...]
+    resweep: Any, street_drive: tuple[Path, Path], args: tuple[str, ...]
 ) -> None:
     drive, world = street_drive
-    told = resweep("simulate", world, "--like", drive, "-o", "again", *words)
+    told = resweep("simulate", world, "--like", drive, "-o", "again", *args)
     assert told.status == 0, told.err
     again, log = rs.open_log("again"), rs.open_log(drive)
     np.testing.assert_array_equal(again.times, STARTS)
     np.testing.assert_allclose(again.poses, log.poses, atol=1e-9)
     assert len(again[4]) > 1000
-    assert resweep("simulate", world, "--like", drive, "-o", "two", "--sweeps", 2, *words).status == 0
+    assert resweep("simulate", world, "--like", drive, "-o", "two", "--sweeps", 2, *args).status == 0
     np.testing.assert_array_equal(rs.open_log("two").times, STARTS[:2])
-    refused = resweep("simulate", world, "--like", drive, "-o", "six", "--sweeps", 6, *words)
+    refused = resweep("simulate", world, "--like", drive, "-o", "six", "--sweeps", 6, *args)
     assert "holds 5 sweeps, 6 are asked for" in refused.err
 
 
 def test_what_recorded_beams_cannot_do_is_refused(resweep: Any, street_drive: tuple[Path, Path]) -> None:
     drive, world = street_drive
-    for words, said in (
+    for args, said in (
         (("-s", "recorded", "-p", "0,0,2"), "--sensor recorded: fires the beams of a log; give that with --like LOG"),
         (("-p", "0,0,2"), "--sensor: missing"),
         (("--like", drive, "--offset", "0,0,1"), "--offset: recorded beams leave as they were recorded"),
         (("--like", drive, "--standing"), "--standing: recorded beams"),
         (("--like", drive, "--rate", "5"), "--rate: recorded beams"),
     ):
-        refused = resweep("simulate", world, *words, "-o", "no")
+        refused = resweep("simulate", world, *args, "-o", "no")
         assert (refused.status, said in refused.err) == (1, True), refused.err
     noisy = resweep("simulate", world, "--like", drive, "--sweeps", 1, "--noise-m", "0.05", "-o", "noisy")
     assert "range noise 50 mm (the sensor's own: 0 mm)" in noisy.out

@@ -71,8 +71,8 @@ def test_poses_found_are_written(resweep, bare: Path, sweeps: Log) -> None:
 
 
 def test_held_out_sweeps_of_a_log_without_poses(resweep, bare: Path) -> None:
-    words = ("--holdout", 2, "--method", "surfels", *SETTINGS)
-    result = resweep("evaluate", bare, *words, "--odometry", "--json")
+    args = ("--holdout", 2, "--method", "surfels", *SETTINGS)
+    result = resweep("evaluate", bare, *args, "--odometry", "--json")
     assert result.status == 0, result.err
     assert json.loads(result.out.splitlines()[-1])["range_median_m"] < 0.1
     assert "--holdout" in resweep("evaluate", bare, bare, "--odometry").err

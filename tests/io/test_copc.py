@@ -345,6 +345,6 @@ print(run(1_000_000, sys.argv[2]) - first)
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_cloud(tmp_path: Path) -> None:
     """A million points, of which 50,000 may be held: ten times as many take a few megabytes more."""
-    words = [sys.executable, "-c", _WRITE, str(tmp_path / "a.copc.laz"), str(tmp_path / "b.copc.laz")]
-    ended = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert float(ended.stdout) < 18  # MB; the points alone are 30, their sweeps ten times that
+    args = [sys.executable, "-c", _WRITE, str(tmp_path / "a.copc.laz"), str(tmp_path / "b.copc.laz")]
+    result = subprocess.run(args, capture_output=True, text=True, check=True)
+    assert float(result.stdout) < 18  # MB; the points alone are 30, their sweeps ten times that

@@ -49,9 +49,9 @@ def edited(file: Path, change: Callable[[list[str]], list[str]]) -> None:
 
 def word(column: int, value: str) -> Callable[[list[str]], list[str]]:
     def change(lines: list[str]) -> list[str]:
-        words = lines[BAD].split()
-        words[column] = value
-        return [*lines[:BAD], " ".join(words), *lines[BAD + 1 :]]
+        fields = lines[BAD].split()
+        fields[column] = value
+        return [*lines[:BAD], " ".join(fields), *lines[BAD + 1 :]]
 
     return change
 
@@ -175,9 +175,9 @@ CASES: dict[str, tuple[str, Callable[[Path], None], str, str]] = {
 }
 
 
-def converted(path: Path, out: Path, *words: str) -> int:
+def converted(path: Path, out: Path, *args: str) -> int:
     with pytest.raises(SystemExit) as ended:
-        main(["convert", str(path), str(out), "--format", "sweep", *words])
+        main(["convert", str(path), str(out), "--format", "sweep", *args])
     return int(ended.value.code or 0)
 
 
@@ -252,10 +252,10 @@ def test_other_verbs_skip_and_say_so(tmp_path: Path, capsys: pytest.CaptureFixtu
     path = make("semantickitti", tmp_path)
     truncate(path)
 
-    def run(*words: object) -> tuple[int, str]:
+    def run(*args: object) -> tuple[int, str]:
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
-            main([str(item) for item in words])
+            main([str(item) for item in args])
         return int(ended.value.code or 0), capsys.readouterr().err
 
     told = "skipped 1 of 4 sweeps: 1 truncated"
