@@ -32,7 +32,7 @@ DRAWN = (  # need no recording
     "d_confidence", "d_hidden_car", "d_motion", "d_objects", "d_search", "d_shift",
 )  # fmt: skip
 
-# What further experiments are told, where a page shows a part of them.
+# Arguments of further experiments, where a page shows a part of them.
 ARGUMENTS = {"c_poses": ("--only", "0051"), "c_compare": ("--models", "hybrid", "splats", "surfels")}
 
 # By name: what each figure is, where it stands in the JSON (keys, separated by slashes; several for several columns),

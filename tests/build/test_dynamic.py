@@ -36,7 +36,7 @@ def mover() -> Actor:
 
 @pytest.fixture(scope="module")
 def drive() -> Log:
-    """Eight sweeps from a standing VLP-32C, 5 cm of jitter in their times."""
+    """Eight sweeps from a stationary VLP-32C, 5 cm of jitter in their times."""
     world = World([ground_plane()], ORIGIN)
     sim = Simulator(world, load_sensor("velodyne-vlp-32c").with_(**{"beam.rays": "single"}), actors=[mover()], seed=2)
     times = 0.5 + 0.12 * np.arange(8) + np.random.default_rng(1).uniform(0, 0.015, 8)

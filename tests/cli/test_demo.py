@@ -20,7 +20,7 @@ from resweep.scenes import StreetConfig, meadow, street
 from resweep.simulate import Simulator
 from resweep.worlds import World
 
-STANDING = Trajectory(np.array([0.0, 0.2]), np.stack([from_xyz_rpy(0, 0, 2.5)] * 2))
+STATIONARY = Trajectory(np.array([0.0, 0.2]), np.stack([from_xyz_rpy(0, 0, 2.5)] * 2))
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_a_small_meadow_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert (made / f"{drive['sensor']}-above.png").is_file()
         assert (made / f"{drive['sensor']}-range.png").is_file()
         counted = drive["passage"]
-        assert 0 < counted["passed_grass"] < counted["met_grass"]
+        assert 0 < counted["passed_grass"] < counted["hit_grass"]
         assert counted["aimed_at_wall"] > 500
         assert counted["passed_wall"] == 0
     assert (made / "close-up.png").is_file()
@@ -158,8 +158,8 @@ def test_more_returns_a_beam_reach_further_behind_grass(place: World) -> None:
     shares = {}
     for mode in ("first", "strongest", "multiple"):
         simulator = simulated(place, **{"receiver.mode": mode})
-        shares[mode] = count_passage(simulator, simulator.sweep(STANDING), STANDING, 0).grass_share
-    # The first return of a beam that met grass is the grass, but where a plant or pole stands before it.
+        shares[mode] = count_passage(simulator, simulator.sweep(STATIONARY), STATIONARY, 0).grass_share
+    # The first return of a beam that hit grass is the grass, but where a plant or pole stands before it.
     assert shares["first"] < 0.1
     assert shares["first"] < shares["multiple"]
     assert 0.2 < shares["multiple"] < 0.9
@@ -168,9 +168,9 @@ def test_more_returns_a_beam_reach_further_behind_grass(place: World) -> None:
 def test_a_wall_that_let_beams_through_would_be_counted(place: World) -> None:
     simulator = simulated(place)
     without = World([layer for layer in place.layers if layer.name != "structures"], place.origin)
-    through = simulated(without).sweep(STANDING)
-    assert count_passage(simulator, simulator.sweep(STANDING), STANDING, 0).wall_share == 0.0
-    assert count_passage(simulator, through, STANDING, 0).wall_share > 0.05
+    through = simulated(without).sweep(STATIONARY)
+    assert count_passage(simulator, simulator.sweep(STATIONARY), STATIONARY, 0).wall_share == 0.0
+    assert count_passage(simulator, through, STATIONARY, 0).wall_share > 0.05
 
 
 def test_what_to_type_next_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

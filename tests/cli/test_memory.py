@@ -1,4 +1,4 @@
-"""``--memory``: bounds that cannot hold are told before any work, and a long drive takes what a short one takes."""
+"""``--memory``: bounds that cannot hold are reported before any work, and a long drive takes what a short one takes."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ SURFELS = ("-m", "surfels", *(word for setting in QUICK for word in ("--set", se
 
 @pytest.fixture(scope="module")
 def drive() -> Log:
-    """Four sweeps of a standing sensor, 2 m further each time, in a street far from the origin."""
+    """Four sweeps of a stationary sensor, 2 m further each time, in a street far from the origin."""
     sensor = rs.load_sensor("velodyne-vlp-16").with_(rotation_rate_hz=20, **{"beam.rays": "single"})
     poses = np.stack([from_xyz_rpy(2.0 * at, 0, 1.9) for at in range(4)])
     log = Simulator(street(seed=3), sensor, seed=1).run(poses, starts=0.25 * np.arange(4))

@@ -72,11 +72,11 @@ def test_the_drive_is_followed(room: Path, drive: Path, resweep: Any) -> None:
 
 def test_standing_takes_each_pose_and_a_log_is_a_source_of_poses(room: Path, drive: Path, resweep: Any) -> None:
     assert resweep("simulate", room, "-s", SENSOR, "-p", drive, "-o", "one", "--standing").status == 0
-    standing = open_log("one")
-    assert len(standing) == 8
-    assert standing[3].trajectory is None
+    stationary = open_log("one")
+    assert len(stationary) == 8
+    assert stationary[3].trajectory is None
     assert resweep("simulate", room, "-s", SENSOR, "-p", "one", "-o", "two", "--standing", "--sweeps", "4").status == 0
-    np.testing.assert_array_equal(open_log("two").poses, standing.poses[:4])
+    np.testing.assert_array_equal(open_log("two").poses, stationary.poses[:4])
 
 
 def test_the_seed_fixes_every_byte(room: Path, drive: Path, resweep: Any, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def _go_on(
     state: str,
     wrong: str,
 ) -> Faulted:
-    """What became of a command that met a fault, and of the same one after it is mended."""
+    """What became of a command that ran into a fault, and of the same one after it is mended."""
     problems = [wrong] if wrong else []
     harmless = (
         status == 0 and state == "the whole new output" and arena.command.verb == "dataset"

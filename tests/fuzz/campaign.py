@@ -179,10 +179,17 @@ def _listen(worker: subprocess.Popen[bytes], seed: int) -> tuple[list[Finding], 
         for line in lines:
             if not line.startswith(b'{"reader"'):
                 continue  # what a library prints
-            told = json.loads(line)
-            begun = (told["reader"], seed, told["begin"]) if "begin" in told else None
+            record = json.loads(line)
+            begun = (record["reader"], seed, record["begin"]) if "begin" in record else None
             if begun is None:
-                made = (told["reader"], seed, told["end"], told["outcome"], told["detail"], tuple(told["files"]))
+                made = (
+                    record["reader"],
+                    seed,
+                    record["end"],
+                    record["outcome"],
+                    record["detail"],
+                    tuple(record["files"]),
+                )
                 found.append(Finding(*made))
 
 

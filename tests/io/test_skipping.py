@@ -258,7 +258,7 @@ def test_other_verbs_skip_and_say_so(tmp_path: Path, capsys: pytest.CaptureFixtu
             main([str(item) for item in args])
         return int(ended.value.code or 0), capsys.readouterr().err
 
-    told = "skipped 1 of 4 sweeps: 1 truncated"
+    summary = "skipped 1 of 4 sweeps: 1 truncated"
     settings = ("--set", "map.ego_radius_m=0", "--set", "calibrate=null", "--method", "surfels")
     settings += ("--set", "normal_radius_m=5.0", "--set", "voxel_m=0.5")
     build = ("build", path, "-o", tmp_path / "w.world", *settings)
@@ -267,12 +267,12 @@ def test_other_verbs_skip_and_say_so(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "000002.bin: truncated" in said
     status, said = run(*build, "--keep-going")
     assert status == 0, said
-    assert told in said
+    assert summary in said
     evaluate = ("evaluate", path, path, "--json")
     assert run(*evaluate)[0] == 1
     status, said = run(*evaluate, "--keep-going")
     assert status == 0, said
-    assert said.count(told) == 2
+    assert said.count(summary) == 2
     edited(path / "poses.txt", word(5, "7.0"))
     simulate = ("simulate", "scene:courtyard", "-s", "velodyne-vlp-16", "--like", path, "-o", tmp_path / "out")
     simulate += ("--sweeps", "1")

@@ -90,7 +90,7 @@ class Plan:
         reflectance = getattr(self.config, "reflectance", None)
         if not isinstance(reflectance, ReflectanceConfig) or isinstance(self.config, MeshConfig):
             return self
-        config = self.config.model_copy(update={"reflectance": reflectance.settled(calibration)})
+        config = self.config.model_copy(update={"reflectance": reflectance.resolved(calibration)})
         return replace(self, config=config)
 
 
@@ -134,7 +134,7 @@ def resolve(
         given = _choose_volumes_reach(_choose_thinning(given, log, reasons), log, reasons)
         directions = _find_directions(log, given, bound, tile_m, reasons)
         if directions is not None:
-            given = _settings_at_rest(given)
+            given = _resolve_stationary(given)
     tile, square = choose_tiles(placed or log, given, tile_m, bound, directions is not None, reasons)
     return Plan(
         config=given,
@@ -258,7 +258,7 @@ def _differs(config: HybridConfig, name: str) -> bool:
     return bool(given != default)
 
 
-def _settings_at_rest(config: HybridConfig) -> HybridConfig:
+def _resolve_stationary(config: HybridConfig) -> HybridConfig:
     """The settings of a sensor at rest, as far as they were left open.
 
     From one place, lasers and poses cannot be calibrated: readings are as the sensor gives them. What beams pass

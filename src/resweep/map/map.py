@@ -193,8 +193,8 @@ class Map:
 _OBSERVED = "observed."
 
 
-def _pack_accumulated(made: tuple[Cloud, ObservedSpace | None]) -> dict[str, Array]:
-    cloud, space = made
+def _pack_accumulated(accumulated: tuple[Cloud, ObservedSpace | None]) -> dict[str, Array]:
+    cloud, space = accumulated
     observed = {} if space is None else {_OBSERVED + name: values for name, values in space.pack().items()}
     return {**pack_fields(cloud), **observed}
 

@@ -43,9 +43,9 @@ def record_seen(cloud: Cloud, layers: Sequence[Layer]) -> tuple[Layer, ...]:
         old = layer.extra.get(COLUMN)
         if old is not None:
             packed = np.where((old & COMPLETED) > 0, old, packed).astype(np.uint32)
-        made = copy(layer)
-        made.extra = {**layer.extra, COLUMN: packed}
-        found[at] = made
+        copied = copy(layer)
+        copied.extra = {**layer.extra, COLUMN: packed}
+        found[at] = copied
     return tuple(found)
 
 

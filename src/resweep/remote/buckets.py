@@ -195,9 +195,9 @@ class Bucket:
             mode = {name: value for name, value in known.items() if value is not None}
             condition = {"mode": mode, "use_multipart": False}
         with self._explain(key):
-            made = self._api.put(self._store, key, data, **condition)
+            item = self._api.put(self._store, key, data, **condition)
             self._note_change(key)
-            return Version.of(made)
+            return Version.of(item)
         raise AssertionError
 
     def remove(self, keys: list[str]) -> None:

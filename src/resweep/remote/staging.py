@@ -113,8 +113,8 @@ def write_output(path: Path) -> Iterator[Path]:
     with lock_output(path), tempfile.TemporaryDirectory(prefix="resweep-") as folder:
         yield Path(folder, path.name)
         confirm_lock(path)
-        for made in sorted(Path(folder).iterdir(), key=lambda item: item.name == path.name):  # the named one last
-            path.bucket.write(path.with_name(made.name).key, made)
+        for file in sorted(Path(folder).iterdir(), key=lambda item: item.name == path.name):  # the named one last
+            path.bucket.write(path.with_name(file.name).key, file)
 
 
 def discard_stage(path: Path) -> None:

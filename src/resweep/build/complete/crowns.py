@@ -17,13 +17,13 @@ from resweep.worlds.layers.seen import COLUMN, COMPLETED
 from resweep.worlds.observed import ObservedSpace
 
 # Chosen by hand where a line names no source.
-LEAST_HEIGHT_M = 2.0  # above the lowest return around: lower volumes are grass, shrubs and hedges
-MOST_DEPTH_M = 8.0  # of a crown
+MIN_HEIGHT_M = 2.0  # above the lowest return around: lower volumes are grass, shrubs and hedges
+MAX_DEPTH_M = 8.0  # of a crown
 _CELL_M = 1.0  # volumes in neighbouring cells belong to one crown
 _GROUND_M = 4.0  # cells in which the lowest return counts as ground
 _MIN_VOLUMES = 30  # of a crown
 _EDGE = 0.05  # of a crown's volumes on either side: single twigs do not tell its width
-_OCCUPIED_M = 0.4  # cells in which a recorded return leaves nothing to be made up
+_OCCUPIED_M = 0.4  # cells in which a recorded return leaves nothing to be completed
 _UPPER = [0, 1, 2, 4, 5, 8]  # of the nine entries of a matrix: xx, xy, xz, yy, yz and zz
 
 
@@ -39,11 +39,11 @@ def close_crowns(volumes: Volumes, cloud: Cloud, observed: ObservedSpace, name: 
     """Volumes on the unseen side of crowns, each marked `COMPLETED`; None if there is nothing to close.
 
     A crown is what hangs together in cells of 1 m, at least 2 m above the ground. It is taken to be as deep as it is
-    wide, or as high if that is less, at most `MOST_DEPTH_M`: its near half is mirrored in the upright plane through its
-    middle. Nothing is made up where recorded beams passed or returned.
+    wide, or as high if that is less, at most `MAX_DEPTH_M`: its near half is mirrored in the upright plane through its
+    middle. Nothing is completed where recorded beams passed or returned.
     """
     mean = volumes.mean.astype(np.float64)
-    high = np.flatnonzero(_height(mean, cloud.points) >= LEAST_HEIGHT_M)
+    high = np.flatnonzero(_height(mean, cloud.points) >= MIN_HEIGHT_M)
     parts = [_mirror(mean, crown) for crown in _find_crowns(mean, high, cloud)]
     if not parts:
         return None
@@ -130,7 +130,7 @@ def _mirror(mean: Array, crown: _Crown) -> tuple[Array, Array, Array]:
     depth = _product(own[:, :2], crown.away)
     across = _product(own[:, :2], np.array([-crown.away[1], crown.away[0]]))
     sizes = [np.quantile(values, 1 - _EDGE) - np.quantile(values, _EDGE) for values in (across, own[:, 2])]
-    middle = float(np.quantile(depth, _EDGE)) + 0.5 * min(*map(float, sizes), MOST_DEPTH_M)
+    middle = float(np.quantile(depth, _EDGE)) + 0.5 * min(*map(float, sizes), MAX_DEPTH_M)
     near = depth < middle
     place = own[near].copy()
     place[:, :2] += 2 * (middle - depth[near])[:, None] * crown.away

@@ -71,7 +71,7 @@ def gather_evidence(map: Map, config: HybridConfig, scales: Scales | None = None
             estimate.add(beams)
     gain = known = None
     if trial is not None:
-        gain, known = trial.judge(region)
+        gain, known = trial.score_region(region)
     return Evidence(None if region is None else _share_passed(region), gain, known)
 
 
@@ -115,7 +115,7 @@ class _Trial:
         except NothingToFitError:
             return None
 
-    def judge(self, region: VolumeEstimate | None) -> tuple[Array | None, Array | None]:
+    def score_region(self, region: VolumeEstimate | None) -> tuple[Array | None, Array | None]:
         """The gain (n,) of volumes at each point of the map, and whether it is known (n,); beams of the held-out
         sweeps are also counted in ``region``. None if no beam says anything.
 

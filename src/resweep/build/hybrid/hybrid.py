@@ -37,17 +37,17 @@ def fit_classes(map: Map, permeable: Array, config: HybridConfig, scales: Scales
     layers: tuple[Layer, ...] = ()
     if not permeable.all():
         begin_stage(STAGES[1])
-        with _some_of(map):
+        with _allow_missing_kind(map):
             layers = splats.fit(map.select(np.flatnonzero(~permeable)), config.splat_config, scales)
     if permeable.any():
         begin_stage(STAGES[2])
-        with _some_of(map):
+        with _allow_missing_kind(map):
             layers += volumes.fit(map.select(np.flatnonzero(permeable)), config.volume_config, layers)
     return layers
 
 
 @contextmanager
-def _some_of(map: Map) -> Iterator[None]:
+def _allow_missing_kind(map: Map) -> Iterator[None]:
     """Let a part of a map, which has stored beams, lack one of the kinds."""
     try:
         yield
@@ -56,7 +56,7 @@ def _some_of(map: Map) -> Iterator[None]:
             raise
 
 
-def asks_beams(unknown_share: float, config: HybridConfig) -> bool:
+def uses_beams(unknown_share: float, config: HybridConfig) -> bool:
     """Whether the beams decide as well what is permeable, where that share of a map's points has no group.
 
     A full refinement asks them of all points.
@@ -76,7 +76,7 @@ def find_permeable(
     """
     permeable = np.isin(find_groups(map, config, scales), [Group[name.upper()] for name in config.permeable])
     unknown = map.groups == Group.UNKNOWN
-    if not asks_beams(float(unknown.mean()) if unknown_share is None else unknown_share, config):
+    if not uses_beams(float(unknown.mean()) if unknown_share is None else unknown_share, config):
         return permeable
     found = gather_evidence(map, config, scales)
     if found.passed is not None:

@@ -85,7 +85,7 @@ def _close_level(
     flat = are_flat(shape, config.flat_m)
     away = np.einsum("ni,ni->n", shape.normal, thin.sensor - thin.points) < 0
     normal = np.where(away[:, None], -shape.normal, shape.normal).astype(np.float32)
-    made = near.grow(
+    growth = near.grow(
         normal,
         np.where(flat, np.int32(config.k), np.int32(1)),  # a point without neighbours is no seed
         shape.radius * ROUNDING,
@@ -93,10 +93,10 @@ def _close_level(
         thin.label if labelled else 0,
         beta=config.beta,
     )
-    wide = made.radius > _MIN_RADIUS * size
-    seed, radius = made.seed[wide], made.radius[wide]
+    wide = growth.radius > _MIN_RADIUS * size
+    seed, radius = growth.seed[wide], growth.radius[wide]
     normal = normal[seed]
-    centre = np.asarray(thin.points[seed] + made.shift[wide, None] * normal, np.float32)
+    centre = np.asarray(thin.points[seed] + growth.shift[wide, None] * normal, np.float32)
     fresh = _find_open(centre, normal, radius, grown, config.covered)
     first = np.zeros(len(thin), np.int64)
     first[cell[::-1]] = rows[::-1]

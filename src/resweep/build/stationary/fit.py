@@ -1,4 +1,4 @@
-"""The hybrid of a standing sensor: ranges of each direction as volumes, or splats where they predict shots as well."""
+"""The hybrid of a stationary sensor: volumes of the ranges of each direction, or splats that predict shots as well."""
 
 from __future__ import annotations
 

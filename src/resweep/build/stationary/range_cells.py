@@ -37,7 +37,7 @@ class RangeCells:
 
     @classmethod
     def of(cls, cloud: Cloud, directions: Directions, config: HybridConfig) -> RangeCells:
-        """Volumes of the points of a cloud that a standing sensor saw; points of other labels never share one."""
+        """Volumes of the points of a cloud that a stationary sensor saw; points of other labels never share one."""
         away = cloud.points.astype(np.float64) - cloud.sensor
         direction = directions.find(away)
         unit = directions.unit[direction]

@@ -1,4 +1,4 @@
-"""EM over where each shot of a standing sensor really went: volumes without the pointing error of the shots.
+"""EM over where each shot of a stationary sensor really went: volumes without the pointing error of the shots.
 
 A shot goes a little beside the direction that it reports, by up to half a step of the encoder. Volumes that are fitted
 to the reported directions hold that error, and a simulation that draws it again has it twice. So each shot is

@@ -47,7 +47,7 @@ def fit_detection(expected: Expected, log: Log, falls: bool, reference_m: float)
     trials, signal = trials[~blind], signal[~blind]
     found = _fit_curve(signal, np.isfinite(trials.measured_m))
     if found is None:
-        return Quantity(NAME, "", note=f"fewer than {2 * _MIN_TRIALS} beams meet flat surfaces of known brightness")
+        return Quantity(NAME, "", note=f"fewer than {2 * _MIN_TRIALS} beams hit flat surfaces of known brightness")
     at, chance, sigma = found
     count = np.count_nonzero(np.isinf(trials.measured_m))
     if count < _MIN_LOST:

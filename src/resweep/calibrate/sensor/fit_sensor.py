@@ -1,4 +1,4 @@
-"""The character of the sensor that recorded a log: every figure with its uncertainty, or why the log cannot tell it.
+"""Figures of the sensor that recorded a log, each with its uncertainty or the reason why the log does not show it.
 
 Truth is what other beams saw. A log whose poses are known is calibrated first, so that its sweeps make one map; of a
 log without poses one sweep stands alone. Where the sensor should have hit a flat surface, its beams show range noise,
@@ -48,8 +48,8 @@ _STILL_M = 0.1  # sweeps whose positions differ less stand still
 
 
 @dataclass(frozen=True, eq=False)
-class Character:
-    """What a log says of its sensor: ``quantities`` by name, ``sweeps`` that took part, ``expected`` what beams hit."""
+class SensorFigures:
+    """What a log shows of its sensor: ``quantities`` by name, ``sweeps`` that took part, ``expected`` hits of beams."""
 
     quantities: dict[str, Quantity]
     sweeps: int
@@ -107,7 +107,7 @@ class SensorFit:
 
     sensor: Sensor
     pattern: SpecFit
-    figures: Character
+    figures: SensorFigures
 
 
 def fit_sensor(log: Log | str | Path, name: str | None = None, *, progress: bool = True) -> SensorFit:
@@ -124,11 +124,11 @@ def fit_sensor(log: Log | str | Path, name: str | None = None, *, progress: bool
         shown.start(f"fitting a sensor to {measured.name or 'the log'}")
         pattern = fit_log(measured, name or measured.name or "fitted")
         shown.start("fitting noise, lasers and detection")
-        figures = fit_character(log if isinstance(log, Log) else open_log(log), pattern.sensor)
+        figures = fit_figures(log if isinstance(log, Log) else open_log(log), pattern.sensor)
     return SensorFit(figures.applied(pattern.sensor), pattern, figures)
 
 
-def fit_character(log: Log, sensor: Sensor, sweeps: int = _SWEEPS) -> Character:
+def fit_figures(log: Log, sensor: Sensor, sweeps: int = _SWEEPS) -> SensorFigures:
     """What ``log`` says of the sensor that recorded it, from at most ``sweeps`` sweeps in the middle of it.
 
     ``sensor`` has what is known already, such as how ranges are rounded (`resweep.sensors.infer.spec_fit`). Open the
@@ -145,7 +145,7 @@ def fit_character(log: Log, sensor: Sensor, sweeps: int = _SWEEPS) -> Character:
         expected, basis = no_returns(), f"{basis}; the log does not say where its sensor was"
         found = [Quantity(name, "", note="where beams begin is unknown") for name in (*NOISES, BIAS, GAIN, DETECTION)]
     found += _fit_returns([part[at] for at in range(len(part))])
-    return Character({each.name: each for each in found}, len(part), basis, expected)
+    return SensorFigures({each.name: each for each in found}, len(part), basis, expected)
 
 
 def _fit_surfaces(part: Log, sensor: Sensor, done: CalibrationResult, expected: Expected) -> list[Quantity]:
@@ -175,7 +175,7 @@ def _choose(log: Log, sweeps: int) -> tuple[Log, str]:
     first = max(0, min(middle - sweeps // 2, len(log) - sweeps))
     part = log[first : first + sweeps]
     moved = float(portable.norm(np.ptp(part.poses[:, :3, 3], axis=0)))
-    where = "standing still: biases along a beam look like places" if moved < _STILL_M else f"over {moved:.1f} m"
+    where = "sensor at rest: range biases look like distances" if moved < _STILL_M else f"over {moved:.1f} m"
     return part, f"{len(part)} sweeps, {where}"
 
 

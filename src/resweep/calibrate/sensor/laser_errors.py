@@ -44,7 +44,9 @@ def fit_bias(expected: Expected, calibration: Calibration) -> Quantity:
     sigma = np.hypot(sigma, calibration.sigma.range_m)
     known = np.isfinite(sigma) & (sigma < _MAX_BIAS_SIGMA_M)
     if np.count_nonzero(known) < 2:
-        return Quantity(BIAS, "m", note=f"fewer than two rings meet surfaces that tell it to {_MAX_BIAS_SIGMA_M:g} m")
+        return Quantity(
+            BIAS, "m", note=f"fewer than two rings hit surfaces that determine it to {_MAX_BIAS_SIGMA_M:g} m"
+        )
     bias = rest - calibration.range_m
     bias = np.where(known, bias - np.median(bias[known]), 0.0)
     note = (

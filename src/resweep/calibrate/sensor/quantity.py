@@ -1,4 +1,4 @@
-"""One figure of a sensor's character: its value and uncertainty, or why the log does not tell it."""
+"""One figure of a sensor: its value and uncertainty, or why the log does not show it."""
 
 from __future__ import annotations
 

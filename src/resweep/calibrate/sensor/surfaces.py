@@ -37,7 +37,7 @@ _MIN_SWEEPS = 4  # else columns are divided, not sweeps
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """Beams that meet a flat surface of a map made without them, (n,) each.
+    """Beams that hit a flat surface of a map built without them, (n,) each.
 
     ``range_m``, ``cosine`` of incidence and ``brightness`` (what intensity would be head-on, 0 where unknown) are the
     map's; ``ring``, ``azimuth`` (`resweep.calibration.find_blind_bins`) and ``sweep`` say which beam. ``measured_m``

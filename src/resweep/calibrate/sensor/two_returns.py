@@ -31,7 +31,7 @@ def fit_range_min(sweeps: Sequence[Sweep]) -> Quantity:
     bound = float(ranges.min())
     edge = find_edge(ranges)
     if edge is None:
-        return Quantity(RANGE_MIN, "m", note="nothing stood near enough: no sharp edge of ranges", bound=bound)
+        return Quantity(RANGE_MIN, "m", note="no object near enough: ranges have no sharp edge", bound=bound)
     at = np.bincount(rings[(ranges >= edge[0]) & (ranges < edge[0] + _WINDOW_M / 2)])
     share = int(np.count_nonzero(at >= _MIN_IN_CELL))
     if share < _MIN_RINGS:

@@ -187,9 +187,9 @@ def _add_car(log: Log, world: World, bank: Bank | None, actors: list[Actor]) -> 
 
 
 def _draw(real: Sweep, log: Log, world: World, again: Sweep, added: int | None, held: int, path: Path) -> None:
-    from resweep.viewer.triptych import Panel, draw_sweep, draw_world, stand_behind, triptych
+    from resweep.viewer.triptych import Panel, draw_sweep, draw_world, place_behind, triptych
 
-    pose = stand_behind(real.pose)
+    pose = place_behind(real.pose)
     more = " and one car more (orange)" if added is not None else ""
     triptych(
         (

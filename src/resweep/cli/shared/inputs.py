@@ -127,7 +127,7 @@ def report_unknown_sensor(path: Path | str, log: Log) -> None:
 def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bool = False) -> Trajectory | Array:
     """The poses that ``word`` gives: a `Trajectory`, or (n, 4, 4) where the sensor stands at each.
 
-    ``word`` is a poses file, the folder of a log, or ``x,y,z[,yaw_deg]`` for one standing pose. With
+    ``word`` is a poses file, the folder of a log, or ``x,y,z[,yaw_deg]`` for one fixed pose. With
     ``keep_going``, bad poses of a log are left out.
     """
     from resweep.io import load_poses

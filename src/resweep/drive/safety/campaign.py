@@ -23,8 +23,8 @@ from resweep.drive.idm import Idm
 from resweep.drive.loop import Loop
 from resweep.drive.planners import Avoider, Navigator
 from resweep.drive.run import FILE, Run, load_run
+from resweep.drive.safety.assessment import describe_run, is_avoidable, summarise
 from resweep.drive.safety.cases import STREETS, Case, open_place
-from resweep.drive.safety.judge import describe_run, is_avoidable, summarise
 from resweep.drive.sensing.rig import Rig
 from resweep.drive.vehicles import Vehicle
 from resweep.errors import InputError, OutputError, ResweepError, nearest_names

@@ -65,8 +65,8 @@ def write_log(
         drive.finish()
         for key, value in ((SHIFT_KEY, drive.shift), (SCALE_KEY, drive.scale)):
             writer.set_custom_data(key, repr(value))
-    for made in bag.iterdir():
-        made.rename(folder / made.name)
+    for file in bag.iterdir():
+        file.rename(folder / file.name)
     bag.rmdir()
 
 

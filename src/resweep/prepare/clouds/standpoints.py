@@ -33,7 +33,7 @@ _NORMAL_K = 10  # nearest discs that give a normal
 _DISC_SIDES = 1.5  # radius of the discs, in sides of the voxels that they stand for
 _STOP_BEFORE = 1.5  # how far before its point a ray may be stopped, in those sides
 _MIN_COSINE = 0.1  # below which a ray grazes the discs around its point
-_ENOUGH_VISIBLE = 0.98  # of all that is visible at all: then no further standpoint is taken
+_MIN_VISIBLE_SHARE = 0.98  # of all that is visible at all: then no further standpoint is taken
 _MIN_GAIN = 0.005  # share of the points that a further standpoint must add
 _FAR_HALF_DIAGONALS = 4.0  # distance of standpoints around the cloud, in half diagonals of its box
 _VOTERS = 16  # nearest discs whose standpoint a hidden one takes
@@ -151,7 +151,7 @@ def _choose(score: Array, most: int) -> Array:
             break
         chosen.append(at)
         unseen &= score[at] <= 0
-        if visible - int((unseen & (score.max(axis=0) > 0)).sum()) >= _ENOUGH_VISIBLE * visible:
+        if visible - int((unseen & (score.max(axis=0) > 0)).sum()) >= _MIN_VISIBLE_SHARE * visible:
             break
     return np.array(chosen, np.int64)
 

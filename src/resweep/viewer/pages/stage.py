@@ -231,7 +231,7 @@ class Stage:
             origin, direction = np.array(event.ray_origin), np.array(event.ray_direction)
             self.work.ask("click", lambda: answer(origin, direction))
 
-    def on_eye(self, answer: Callable[[Array], None], moved_m: float = 3.0) -> None:
+    def on_camera_move(self, answer: Callable[[Array], None], moved_m: float = 3.0) -> None:
         """Call ``answer(eye)`` in the background when a camera has moved, measured from the centre."""
         last: list[Array] = [np.full(3, np.inf)]
 

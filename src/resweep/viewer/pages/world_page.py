@@ -66,7 +66,7 @@ class WorldPage:
         ahead = self.pose[:3, 0] * [1.0, 1.0, 0.0]
         stage.look(self.pose[:3, 3] - 22.0 * ahead + [0.0, 0.0, 14.0], self.pose[:3, 3] + 4.0 * ahead)
         stage.on_click(self._click)
-        stage.on_eye(self._look)
+        stage.on_camera_move(self._look)
         if path is not None and len(path) > 1:
             stage.lines("/trajectory", outline_path(path.poses), _PATH)
         self.refresh_world()
