@@ -124,7 +124,7 @@ def test_empty_beams_are_looked_for_once_and_late() -> None:
         calls.append(1)
         return EmptyBeams("inferred", "on a grid")
 
-    later = EmptyBeams.found_by(find)
+    later = EmptyBeams.lazy(find)
     assert (later.found, repr(later), calls) == (False, "EmptyBeams(to be found)", [])
     assert (later.source, later.detail, later.found, calls) == ("inferred", "on a grid", True, [1])
     assert later == EmptyBeams("inferred", "on a grid")

@@ -35,20 +35,18 @@ class EmptyBeams:
         self._find_elsewhere: Callable[[], EmptyBeams] | None = None
 
     @classmethod
-    def found_by(cls, find: Callable[[], EmptyBeams]) -> EmptyBeams:
+    def lazy(cls, find: Callable[[], EmptyBeams]) -> EmptyBeams:
         """What ``find()`` gives, called once, when it is first looked at: that may take an estimate of the grid."""
         later = cls()
         later._facts, later._find = None, find
         return later
 
-    def send_as(self, find: Callable[[], EmptyBeams]) -> None:
+    def pickle_as(self, find: Callable[[], EmptyBeams]) -> None:
         """Let processes that get it pickled call ``find``, which must be pickled easily, if the facts are not there."""
         self._find_elsewhere = find
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (
-            (EmptyBeams, self._facts) if self._facts else (EmptyBeams.found_by, (self._find_elsewhere or self._find,))
-        )
+        return (EmptyBeams, self._facts) if self._facts else (EmptyBeams.lazy, (self._find_elsewhere or self._find,))
 
     @property
     def found(self) -> bool:

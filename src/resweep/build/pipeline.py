@@ -201,8 +201,8 @@ def fit(store: MapStore, plan: Plan) -> LayerStore:
 def refine(layers: LayerStore, plan: Plan) -> LayerStore:
     """The layers adjusted to the recorded beams by their likelihood, and what each primitive was seen by."""
     if plan.config.refine != "none":
-        layers = layers.apply(partial(refine_part, plan=plan, scales=layers.scales))
-    return layers.apply(partial(record_part, plan=plan))
+        layers = layers.add_step(partial(refine_part, plan=plan, scales=layers.scales))
+    return layers.add_step(partial(record_part, plan=plan))
 
 
 def estimate_limits(

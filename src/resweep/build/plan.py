@@ -238,7 +238,7 @@ def _find_directions(
 
 def _refuse_unread(log: Log, config: HybridConfig, tile_m: float | None) -> None:
     """Raise for settings that would be accepted and ignored where a sensor stood still."""
-    unread = [name for name in UNREAD_AT_REST if _differs(config, name)]
+    unread = [name for name in UNREAD_AT_REST if _is_changed(config, name)]
     if tile_m is not None:
         unread.append("tile_m")
     if config.refine != "none" and "refine" in config.model_fields_set:
@@ -250,7 +250,7 @@ def _refuse_unread(log: Log, config: HybridConfig, tile_m: float | None) -> None
         )
 
 
-def _differs(config: HybridConfig, name: str) -> bool:
+def _is_changed(config: HybridConfig, name: str) -> bool:
     default, given = type(config).model_fields[name].get_default(), getattr(config, name)
     if isinstance(given, Spec):  # the reach was left open, and chosen above
         given, default = (part.model_copy(update={"neighbour_slope": None}) for part in (given, default))

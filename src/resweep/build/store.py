@@ -77,7 +77,7 @@ class LayerStore(Protocol):
         """The scales by which they were fitted."""
         ...
 
-    def apply(self, step: Step) -> LayerStore:
+    def add_step(self, step: Step) -> LayerStore:
         """The layers after a further step for each part."""
         ...
 

@@ -39,7 +39,7 @@ class RangeImage:
         far = np.full(image_shape(cell_deg), -np.inf)
         np.minimum.at(near, cell, distance)
         np.maximum.at(far, cell, distance)
-        near, far = _spread(near, np.minimum), _spread(far, np.maximum)
+        near, far = _dilate(near, np.minimum), _dilate(far, np.maximum)
         used = np.flatnonzero(np.isfinite(near).any(axis=1))
         first, last = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 0)
         return cls(sweep.pose, near[first:last].astype(np.float32), far[first:last].astype(np.float32), first)
@@ -57,8 +57,8 @@ def reaches(position: Array, reach_m: float, low: Array, high: Array, config: Vi
     (3,) are the corners of the box, metres.
     """
     away = np.maximum(np.maximum(low - position, position - high), 0.0)
-    least_m = float(portable.norm(away)) * (1.0 - _SLACK) - _SLACK
-    return least_m * (1.0 - config.margin_per_m) - config.margin_m <= reach_m
+    min_range_m = float(portable.norm(away)) * (1.0 - _SLACK) - _SLACK
+    return min_range_m * (1.0 - config.margin_per_m) - config.margin_m <= reach_m
 
 
 def find_seen_through(
@@ -125,7 +125,7 @@ def find_cells(local: Array, cell_deg: float) -> tuple[tuple[Array, Array], Arra
     return (row, column), distance
 
 
-def _spread(image: Array, pick: np.ufunc) -> Array:
+def _dilate(image: Array, pick: np.ufunc) -> Array:
     """``pick`` over each cell and its eight neighbours; columns wrap around, rows do not."""
     wide = pick(image, pick(np.roll(image, 1, axis=1), np.roll(image, -1, axis=1)))
     tall = wide.copy()

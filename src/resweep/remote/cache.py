@@ -47,7 +47,7 @@ def find_size() -> int:
         raise ResweepError(f"RESWEEP_CACHE_SIZE: {error}") from error
 
 
-def keep(identity: str, size: int, make: Callable[[Path], Path]) -> Path:
+def cache_item(identity: str, size: int, make: Callable[[Path], Path]) -> Path:
     """The file or folder of that ``identity``, of ``size`` bytes; ``make`` fills an empty folder with it if need be.
 
     ``make`` returns the path of what it made there.

@@ -99,8 +99,8 @@ def publish(folder: Path, path: Path, last: str, first: Sequence[str] = ()) -> N
     confirm_lock(path)
     uploads.put(last)
     bucket.remove([f"{root}/{UNFINISHED}"])
-    uploads.forget()
-    bucket.forget(root)
+    uploads.remove_record()
+    bucket.clear_cache(root)
 
 
 @contextmanager
@@ -145,7 +145,7 @@ class _Uploads:
         with self._record.open("a", encoding="utf-8") as record:
             record.write(json.dumps([name, digest, tag]) + "\n")
 
-    def forget(self) -> None:
+    def remove_record(self) -> None:
         """Remove the record, of an upload that is complete."""
         self._record.unlink(missing_ok=True)
 

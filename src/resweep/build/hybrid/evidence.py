@@ -72,7 +72,7 @@ def gather_evidence(map: Map, config: HybridConfig, scales: Scales | None = None
     gain = known = None
     if trial is not None:
         gain, known = trial.score_region(region)
-    return Evidence(None if region is None else _share_passed(region), gain, known)
+    return Evidence(None if region is None else _find_passed_share(region), gain, known)
 
 
 def _count_regions(map: Map, config: HybridConfig) -> VolumeEstimate:
@@ -82,7 +82,7 @@ def _count_regions(map: Map, config: HybridConfig) -> VolumeEstimate:
     return VolumeEstimate(map, coarse)
 
 
-def _share_passed(region: VolumeEstimate) -> Array:
+def _find_passed_share(region: VolumeEstimate) -> Array:
     """The share (n,) of the beams that pass on in the region of each point: A's permeability."""
     counts = region.counts
     return np.asarray((counts.passed / np.maximum(counts.passed + counts.stopped, 1e-9))[region.cluster])

@@ -122,8 +122,8 @@ def are_flat(shape: Pca, flat_m: float) -> Array:
     return np.asarray(plane & (shape.count >= _MIN_POINTS) & (values[:, 2] < flat_m**2))
 
 
-def _find_open(centre: Array, normal: Array, radius: Array, grown: GrowthResult, most: int) -> Array:
-    """Rows of the splats of whose eight places around the centre the splats of ``grown`` cover ``most`` or fewer."""
+def _find_open(centre: Array, normal: Array, radius: Array, grown: GrowthResult, max_covered: int) -> Array:
+    """Rows of the splats where splats of ``grown`` cover at most ``max_covered`` of eight places around the centre."""
     near = Neighbours(grown.centre)
     side = np.where(np.abs(normal[:, 2:]) < _MAX_UPRIGHT, [0.0, 0.0, 1.0], [1.0, 0.0, 0.0])
     one = np.cross(normal, side)
@@ -134,7 +134,7 @@ def _find_open(centre: Array, normal: Array, radius: Array, grown: GrowthResult,
     for x, y in _AROUND:
         places = centre[rows] + (_RIM * radius[rows, None]) * (x * one[rows] + y * other[rows])
         count[rows] += _are_covered(places, near, grown)
-        rows = rows[count[rows] <= most]
+        rows = rows[count[rows] <= max_covered]
     return rows
 
 

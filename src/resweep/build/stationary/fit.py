@@ -53,7 +53,7 @@ def find_volumes(map: Map, config: HybridConfig, directions: Directions) -> Arra
     except NothingToFitError:
         return np.ones(len(map), bool)
     cells = RangeCells.of(rest.cloud, directions, config)
-    volumes = learn(cells, read_beams(rest, most=_TRIAL_SWEEPS), directions, rounds=_TRIAL_ROUNDS)
+    volumes = learn(cells, read_beams(rest, max_sweeps=_TRIAL_SWEEPS), directions, rounds=_TRIAL_ROUNDS)
     worlds = (surfaces, (volumes,))
     scenes = [(make_native_scene(World(layers)), count_primitives(layers)) for layers in worlds]
     places, gains = [], []

@@ -144,7 +144,7 @@ class TiledLayers:
             pass
         return [task for task in self.tasks if task.part.is_dir()]
 
-    def apply(self, step: Step) -> TiledLayers:
+    def add_step(self, step: Step) -> TiledLayers:
         """The layers after a further step for each tile."""
         return TiledLayers(self.store, self.tasks, self.scales, (*self.steps, step))
 

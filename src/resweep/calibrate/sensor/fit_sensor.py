@@ -162,8 +162,8 @@ def _fit_surfaces(part: Log, sensor: Sensor, done: CalibrationResult, expected: 
 def _fit_returns(raw: Sequence[Sweep]) -> list[Quantity]:
     """What returns show by themselves."""
     paired = [pair_returns(sweep) for sweep in raw]
-    most = max(int(sweep.return_index.max(initial=0)) + 1 for sweep in paired)
-    count = Quantity("returns", "", most, 0, "most returns of one beam")
+    max_returns = max(int(sweep.return_index.max(initial=0)) + 1 for sweep in paired)
+    count = Quantity("returns", "", max_returns, 0, "most returns of one beam")
     return [fit_range_min(raw), *fit_returns(paired), count]
 
 

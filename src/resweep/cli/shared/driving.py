@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from resweep.drive.safety import Campaign
 
 
-def is_run(word: str) -> bool:
+def is_run(name: str) -> bool:
     """Whether a folder holds one run."""
     from resweep.drive.run import FILE
 
-    return (Path(word) / FILE).is_file()
+    return (Path(name) / FILE).is_file()
 
 
 def drive_run(folder: Path, output: Path) -> None:

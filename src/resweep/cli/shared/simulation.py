@@ -118,7 +118,7 @@ class ChosenSensor:
 
     def __init__(
         self,
-        word: str | None,
+        name: str | None,
         course: Course,
         changes: dict[str, Any],
         noise: float | None,
@@ -128,9 +128,9 @@ class ChosenSensor:
         from resweep.sensors import load_sensor
         from resweep.simulate.realism import load_realism
 
-        if word is None and course.like is None:
+        if name is None and course.like is None:
             raise ResweepError("--sensor: missing; give a name from 'resweep sensors', or a YAML file")
-        self.name = word or RECORDED
+        self.name = name or RECORDED
         self.noise, self._settings = noise, settings
         if self.name == RECORDED:
             rate = changes["rotation_rate_hz"]

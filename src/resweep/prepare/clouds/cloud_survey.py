@@ -79,12 +79,12 @@ class _SurveySums:
     columns: int = 0
     falling: int = 0
 
-    def add(self, sweep: Sweep, most: int) -> None:
+    def add(self, sweep: Sweep, max_points: int) -> None:
         points = sweep.world_points()
         unique = find_unique(points)
         self.count += len(points)
         self.duplicates += len(points) - len(unique)
-        rows = unique[:: max(1, -(-len(unique) // most))]
+        rows = unique[:: max(1, -(-len(unique) // max_points))]
         self.points.append(points[rows])
         self.source.append(read_sources(sweep)[rows])
         self.intensity.append(np.nan_to_num(sweep.intensity[rows]))
@@ -113,10 +113,10 @@ class _SurveySums:
 def survey_cloud(log: Log, progress: bool = False) -> Survey:
     """Look at all sweeps of a cloud once."""
     found = _SurveySums()
-    most = max(_MIN_POINTS, _MAX_POINTS // max(len(log), 1))
+    max_points = max(_MIN_POINTS, _MAX_POINTS // max(len(log), 1))
     spacing, thin_m, middle = 0.0, 0.0, len(log) // 2
     for at, sweep in enumerate(track(log, SURVEYING, show=progress)):
-        found.add(sweep, most)
+        found.add(sweep, max_points)
         if at == middle:
             own = sweep.points.astype(np.float64)
             own = own[find_unique(own)]
