@@ -52,7 +52,7 @@ struct EchoSource {
     PrimitiveKind kind;
     Seen seen = 0;
     float cosine = 1.0f;   // of the incidence
-    float unknown = 0.0f;  // metres before it that nobody observed
+    float unknown = 0.0f;  // metres of unobserved space before it
 };
 
 // Kept apart by the tracer: most scenes need the readings alone.

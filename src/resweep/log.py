@@ -116,7 +116,7 @@ class Log:
     sweeps' ``T_world_sensor``, both there without loading any sweep; ``poses_known`` is false where they are
     identities that mean nothing, ``times_known`` where times were assumed from a rate. ``sensor_position_known`` is
     false for clouds that do not say where their sensor was, such as a LAS tile: the beams of their sweeps are then
-    those of an imaginary sensor at the origin or in the middle, which nobody fired.
+    those of an imaginary sensor at the origin or in the middle, which were never fired.
 
     ``sensor`` is the spec of the sensor, None where it is unknown; ``sensor_name`` is what the log calls it.
     ``labels`` says what the label ids of its returns mean, ``empty_beams`` where beams without return come from.

@@ -1,4 +1,4 @@
-"""Why beams come back empty although the world stands there: the limits of a sensor, as its recording shows them."""
+"""Limits of a sensor, as its recording shows them: why beams have no return where the world has a surface."""
 
 from __future__ import annotations
 

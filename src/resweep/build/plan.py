@@ -262,7 +262,7 @@ def _resolve_stationary(config: HybridConfig) -> HybridConfig:
     """The settings of a sensor at rest, as far as they were left open.
 
     From one place, lasers and poses cannot be calibrated: readings are as the sensor gives them. What beams pass
-    through sometimes is a leaf as likely as something that moved, so visibility says nothing. Nothing is refined
+    through sometimes is a leaf as likely as something that moved, so visibility cannot decide. Nothing is refined
     further, since EM has been done already.
     """
     changes: dict[str, Any] = {"refine": "none"}

@@ -102,7 +102,7 @@ def _calibrate_lasers(
     has_bias = config.azimuth_bias_prior_m > 0 and moves and n_rings > 1
     thicknesses = list_thicknesses(config, config.iterations)
     for number, thickness_m in enumerate(thicknesses, 1):
-        # Lasers and poses agree before the last step, which mends what biases had bent of them.
+        # Lasers and poses agree before the last step, which removes the pose errors that biases caused.
         if has_bias and number == len(thicknesses):
             found = estimate_azimuth_bias(parts, calibration, config, thickness_m)
             if found is not None:

@@ -15,7 +15,7 @@ UNCLEAR = "unclear"  # extra column of a sweep: returns whose beams have assumed
 class Returns:
     """Beams (n,) that ended on something: from ``origin`` to ``point`` (n, 3) float32, metres from one origin.
 
-    Those that are not ``measured`` (n,) bool are assumed and say nothing.
+    Those that are not ``measured`` (n,) bool are assumed and carry no information.
     """
 
     origin: Array

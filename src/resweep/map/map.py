@@ -107,7 +107,7 @@ class Map:
 
     @property
     def groups(self) -> Array:
-        """The `Group` (n,) int8 of each point by its label, UNKNOWN where that says nothing."""
+        """The `Group` (n,) int8 of each point by its label, UNKNOWN where it has none."""
         if not self.labelled:
             return np.full(len(self), Group.UNKNOWN, np.int8)
         return self.labels.group(self.cloud.label)

@@ -13,7 +13,7 @@ from resweep.pose import Array
 from resweep.worlds import Layer
 from resweep.worlds.layers.seen import COLUMN, COMPLETED, pack_seen
 
-_NEAR_M = 1.0  # a return farther from every primitive says nothing about any; chosen by hand
+_NEAR_M = 1.0  # a return farther from every primitive belongs to none; chosen by hand
 _BLOCK = 1 << 20  # returns that are looked at together: bounds memory, changes no byte
 
 

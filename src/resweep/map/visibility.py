@@ -51,9 +51,9 @@ class RangeImage:
 
 
 def reaches(position: Array, reach_m: float, low: Array, high: Array, config: VisibilityConfig) -> bool:
-    """Whether an image at ``position`` (3,) says anything about points in a box of the world, from its largest range.
+    """Whether an image at ``position`` (3,) constrains points in a box of the world, from its largest range.
 
-    An image says nothing about points that lie beyond all of its ranges by more than the margin. ``low`` and ``high``
+    An image does not constrain points that lie beyond all of its ranges by more than the margin. ``low`` and ``high``
     (3,) are the corners of the box, metres.
     """
     away = np.maximum(np.maximum(low - position, position - high), 0.0)
@@ -67,7 +67,7 @@ def find_seen_through(
     """Points (n,) bool of a map, or of a part of it, that were seen through often enough.
 
     ``images`` are those of sweeps, each with the number of its sweep. Those that do not reach the points may be missing
-    and change nothing. The sweep that measured a point says nothing about it.
+    and change nothing. The sweep that measured a point does not count for it.
     """
     passed, confirmed = count_seen_through(cloud, images, config, threads)
     return np.asarray((passed >= config.passes) & (passed > config.ratio * confirmed))

@@ -24,7 +24,7 @@ def complete(map: Map, layers: Sequence[Layer], observed: ObservedSpace | None) 
     """The layers, and up to two more, ``completed``, of splats and volumes that no beam hit, if there is room for any.
 
     Ground is continued between ground that was recorded on opposite sides (`continue_ground`), façades upwards where
-    nobody looked (`continue_facades`), and crowns on their far side (`close_crowns`); for the latter two the
+    nothing was observed (`continue_facades`), and crowns on their far side (`close_crowns`); for the latter two the
     ``observed`` space must be known. Every primitive has the mark `COMPLETED`, so that returns from it say so.
     """
     splats = kinds_in(layers, Splats)

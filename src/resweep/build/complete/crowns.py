@@ -1,4 +1,4 @@
-"""Crowns of trees closed on the side that nobody saw: what a drive records of them is the half that faces it."""
+"""Crowns of trees completed on their occluded side: a drive records only the half that faces it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UPPER = [0, 1, 2, 4, 5, 8]  # of the nine entries of a matrix: xx, xy, xz, yy, 
 
 @dataclass(frozen=True, eq=False)
 class _Crown:
-    """The volumes ``rows`` of one crown, and the level unit direction ``away`` (2,) in which it was looked at."""
+    """The volumes ``rows`` of one crown, and the level unit direction ``away`` (2,) from the sensor."""
 
     rows: Array
     away: Array
@@ -38,7 +38,7 @@ class _Crown:
 def close_crowns(volumes: Volumes, cloud: Cloud, observed: ObservedSpace, name: str) -> Volumes | None:
     """Volumes on the unseen side of crowns, each marked `COMPLETED`; None if there is nothing to close.
 
-    A crown is what hangs together in cells of 1 m, at least 2 m above the ground. It is taken to be as deep as it is
+    A crown is a connected component of cells of 1 m, at least 2 m above the ground. It is taken to be as deep as it is
     wide, or as high if that is less, at most `MAX_DEPTH_M`: its near half is mirrored in the upright plane through its
     middle. Nothing is completed where recorded beams passed or returned.
     """

@@ -1,4 +1,4 @@
-"""Façades continued upwards, as far as nobody looked: a sensor that looks down records only their lower part."""
+"""Façades continued upwards through unobserved space: a sensor that looks down records only their lower part."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def fit_classes(map: Map, permeable: Array, config: HybridConfig, scales: Scales
 
 @contextmanager
 def _allow_missing_kind(map: Map) -> Iterator[None]:
-    """Let a part of a map, which has stored beams, lack one of the kinds."""
+    """Allow a part of a map, which has stored beams, to have points of one kind only."""
     try:
         yield
     except NothingToFitError:
@@ -67,7 +67,7 @@ def uses_beams(unknown_share: float, config: HybridConfig) -> bool:
 def find_permeable(
     map: Map, config: HybridConfig, scales: Scales | None = None, unknown_share: float | None = None
 ) -> Array:
-    """Points (n,) bool that let beams through: by their label, and where that says nothing by ``config.evidence``.
+    """Points (n,) bool that let beams through: by their label, or without one of use by ``config.evidence``.
 
     A few points without a label, as an annotator leaves them, are decided by the descriptors alone. With a full
     refinement, held-out likelihood overrules labels: it takes a gain of ``gain_min`` either way, and to become
@@ -89,7 +89,7 @@ def find_permeable(
 
 
 def _overrule_labels(permeable: Array, known: Array, found: Evidence, config: HybridConfig) -> Array:
-    """Which points (n,) are permeable, changed where that is ``known`` (n,) and held-out likelihood says otherwise."""
+    """Which points (n,) are permeable, changed where that is ``known`` (n,) and contradicts the held-out likelihood."""
     assert found.gain is not None
     loose = found.gain > config.gain_min
     if found.passed is not None:
@@ -98,7 +98,7 @@ def _overrule_labels(permeable: Array, known: Array, found: Evidence, config: Hy
 
 
 def find_groups(map: Map, config: HybridConfig, scales: Scales | None = None) -> Array:
-    """The `Group` (n,) of each point: by its label, and where that says nothing by the shape of its surroundings.
+    """The `Group` (n,) of each point: by its label, or without one of use by the shape of its surroundings.
 
     A described group is that of most of a point's neighbours: alone, it changes from point to point.
     """

@@ -1,4 +1,4 @@
-"""A world adjusted to the recorded beams: steps of EM, judged by the beams of sweeps that took no part in them."""
+"""A world adjusted to the recorded beams: steps of EM, validated by the beams of held-out sweeps."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Refinement:
         return tuple(chosen)
 
     def take(self, layers: Sequence[Layer], rounds: Sequence[Round], batches: Sequence[Beams]) -> tuple[Layer, ...]:
-        """The layers after some rounds, each by what ``batches`` of beams say of the layers before it."""
+        """The layers after some rounds, each from statistics of ``batches`` of beams."""
         present = tuple(layers)
         for steps in rounds:
             found = self._collect(present, batches, steps)

@@ -76,9 +76,9 @@ class Directions:
 def find_directions(log: Log) -> Directions | None:
     """The directions of a log whose sensor stood still and fired each of them `SHOTS_MIN` times; None for others.
 
-    Poses say whether it stood. Only then are some sweeps looked at, to see whether their directions are the same, and
+    Poses show whether it was at rest. Only then are some sweeps read, to see whether their directions are the same, and
     at least two to the width of a beam: where they are farther apart, nothing shows what lies between them, and splats
-    reach across. A sensor that is unknown says nothing of its beams.
+    reach across. The beams of an unknown sensor are unknown.
     """
     still = log.poses_known and log.sensor_position_known and len(log) >= SHOTS_MIN and _are_same(log.poses)
     if not still or log.sensor is None:

@@ -44,7 +44,7 @@ def find_volumes(map: Map, config: HybridConfig, directions: Directions) -> Arra
     """Points (n,) bool around which volumes predict the shots of held-out sweeps better than splats do.
 
     Both kinds are made of the other sweeps. The gain of a shot is the difference of its log-likelihoods, at most 4 nats
-    either way, where the shot ended; it is voted as in `hybrid.evidence`. Where no shot says anything, volumes.
+    either way, where the shot ended; it is voted as in `hybrid.evidence`. Where no shot is evidence, volumes.
     """
     held = hold_out(map.beam_source.sweeps, config)
     rest = map.select_sweeps(np.setdiff1d(map.beam_source.sweeps, held).tolist())

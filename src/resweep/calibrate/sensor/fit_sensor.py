@@ -129,7 +129,7 @@ def fit_sensor(log: Log | str | Path, name: str | None = None, *, progress: bool
 
 
 def fit_figures(log: Log, sensor: Sensor, sweeps: int = _SWEEPS) -> SensorFigures:
-    """What ``log`` says of the sensor that recorded it, from at most ``sweeps`` sweeps in the middle of it.
+    """Figures of the sensor that recorded ``log``, from at most ``sweeps`` sweeps in the middle of it.
 
     ``sensor`` has what is known already, such as how ranges are rounded (`resweep.sensors.infer.spec_fit`). Open the
     log with its beams without return, where they are known or can be inferred.
@@ -180,7 +180,7 @@ def _choose(log: Log, sweeps: int) -> tuple[Log, str]:
 
 
 def _config() -> CalibrateConfig:
-    # A few sweeps say little of what all lasers share. Left free, it would bend the map and pass into single lasers.
+    # A few sweeps hardly constrain what all lasers share. Left free, it would bend the map and pass into single lasers.
     return CalibrateConfig(
         points_per_sweep=_POINTS,
         samples=_SAMPLES,

@@ -124,4 +124,4 @@ def _print(summary: dict[str, Any], output: Path, as_json: bool) -> None:
         if summary[key] is not None:
             typer.echo(f"  {text}: {summary[key]:.2f} m")
     if summary["median_ttc_s"] is not None:
-        typer.echo(f"  median of the least times to collision: {summary['median_ttc_s']:.1f} s")
+        typer.echo(f"  median of the minimum times to collision: {summary['median_ttc_s']:.1f} s")
