@@ -145,5 +145,5 @@ def test_printing_says_what_is_known(log: Log) -> None:
 
 def test_poses_that_stand_for_nothing_are_refused(log: Log) -> None:
     log.require_poses("nothing can fail")
-    with pytest.raises(UnknownPosesError, match=r"log 'drive': knows no poses, so it makes no map; open it"):
+    with pytest.raises(UnknownPosesError, match=r"log 'drive': has no poses, so it makes no map; open it"):
         replace(log, poses_known=False).require_poses("it makes no map")

@@ -209,7 +209,7 @@ class Log:
         """Raise `UnknownPosesError` unless the poses are known; ``purpose`` says what fails without them."""
         if not self.poses_known:
             so = f", so {purpose}" if purpose else ""
-            raise UnknownPosesError(f"log '{self.name}': knows no poses{so}")
+            raise UnknownPosesError(f"log '{self.name}': has no poses{so}")
 
     def require_beams(self, purpose: str) -> None:
         """Raise `UnknownPosesError` unless it is known where the sensor was; ``purpose`` says what fails without."""

@@ -1,4 +1,4 @@
-"""Carving: beams that passed say what is not there."""
+"""Carving: beams that passed show what is not there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ground, façades and crowns are continued where nobody looked, and nowhere else."""
+"""Ground, façades and crowns are continued where nothing was observed, and nowhere else."""
 
 from __future__ import annotations
 

@@ -104,14 +104,14 @@ def unplaced(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("args", "advice"),
     [
-        (["build", "scans", "-o", "w"], "knows no poses; give --poses FILE or --odometry to find them"),
+        (["build", "scans", "-o", "w"], "has no poses; give --poses FILE or --odometry to find them"),
         (
             ["simulate", "scene:street", "-s", "velodyne-vlp-16", "--like", "scans", "-o", "out"],
-            "knows no poses; give --poses FILE",
+            "has no poses; give --poses FILE",
         ),
         (
             ["replay", "scans", "-w", "scene:street", "-s", "velodyne-vlp-16", "-o", "out"],
-            "knows no poses, so it cannot be replayed; give --poses FILE",
+            "has no poses, so it cannot be replayed; give --poses FILE",
         ),
     ],
 )

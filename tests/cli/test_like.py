@@ -157,7 +157,7 @@ def test_the_same_in_python(street_drive: tuple[Path, Path]) -> None:
     assert error_m < 0.03
     other = rs.resimulate(log, place, "velodyne-hdl-32e")
     np.testing.assert_array_equal(other.times, log.times)
-    with pytest.raises(rs.ResweepError, match="knows no poses"):
+    with pytest.raises(rs.ResweepError, match="has no poses"):
         rs.resimulate(replace(log, poses_known=False), place)
 
 

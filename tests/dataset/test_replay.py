@@ -82,7 +82,7 @@ def test_objects_without_an_asset_are_counted(world: rs.World, recorded: rs.Log)
 
 
 def test_a_log_without_poses_is_refused(world: rs.World, recorded: rs.Log) -> None:
-    with pytest.raises(rs.ResweepError, match="log 'drive': knows no poses, so it cannot be replayed"):
+    with pytest.raises(rs.ResweepError, match="log 'drive': has no poses, so it cannot be replayed"):
         rs.replay(replace(recorded, poses_known=False), world, SENSOR)
 
 

@@ -27,7 +27,7 @@ def drive() -> Log:
     return log.with_sweeps(list(log))
 
 
-def test_a_simulated_street_is_met_again_in_its_splats(drive: Log) -> None:
+def test_a_simulated_street_is_reproduced_in_its_splats(drive: Log) -> None:
     calibrate = CalibrateConfig(points_per_sweep=20_000, samples=10_000)
     elsewhere = tuple(label for label in drive.labels.classes if label not in (40, 48))
     config = SplatConfig(method="labels", resample=False, calibrate=calibrate, map=MapConfig(drop_labels=elsewhere))

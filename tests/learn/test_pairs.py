@@ -76,7 +76,7 @@ def test_pairs_are_kept_and_read_back(pairs: list[BeamPair], cache: Path, tiny_l
 def test_bad_logs_are_refused(tiny_log: rs.Log) -> None:
     with pytest.raises(ResweepError, match="3 sweeps are too few"):
         pair_log(tiny_log[:3], rs.SurfelConfig(), progress=False)
-    with pytest.raises(ResweepError, match="knows no poses"):
+    with pytest.raises(ResweepError, match="has no poses"):
         pair_log(replace(tiny_log, poses_known=False), rs.SurfelConfig(), progress=False)
     with pytest.raises(ResweepError, match="its beams without return are unknown"):
         pair_log(replace(tiny_log, empty_beams=EmptyBeams("unknown", "no grid")), rs.SurfelConfig(), progress=False)

@@ -346,7 +346,7 @@ def test_instance_ids_of_actors_must_differ(sensor: Sensor) -> None:
 
 
 @pytest.mark.parametrize("rays_of", ["single", "nine"])
-def test_actors_in_every_direction_are_met_as_the_same_things_in_the_world(rays_of: str) -> None:
+def test_actors_in_every_direction_are_hit_as_the_same_things_in_the_world(rays_of: str) -> None:
     """Chunks of pulses leave out the actors that none of their rays can meet: those at their edges stay."""
     rng = np.random.default_rng(4)
     things, actors = [], []

@@ -226,7 +226,7 @@ def _measure(results: DemoResults, world: World, report: Report, held: int) -> N
         (
             "compared",
             f"held-out sweep {held}: {100 * value('range_median_m'):.1f} cm median range error, "
-            f"{value('recovered_0.10m'):.1%} of its returns right to 10 cm, return F1 {value('return_f1'):.3f}",
+            f"{value('recovered_0.10m'):.1%} of its returns within 10 cm, return F1 {value('return_f1'):.3f}",
         )
     )
     results.figures["metrics"] = report.metrics
