@@ -87,7 +87,7 @@ def test_mistakes_say_what_to_do_and_write_nothing(drive, tmp_path, args, messag
 QUICK = ("-m", "surfels", "--set", "calibrate=null", "--set", "voxel_m=0.5", "--set", "normal_radius_m=1.0")
 
 
-def test_an_existing_world_is_kept_unless_told(drive, tmp_path):
+def test_an_existing_world_is_kept_without_overwrite(drive, tmp_path):
     assert run(drive, "-o", tmp_path / "w.world", *QUICK).exit_code == 0
     assert "--overwrite" in str(run(drive, "-o", tmp_path / "w.world", *QUICK).exception)
     assert run(drive, "-o", tmp_path / "w.world", "--overwrite", *QUICK).exit_code == 0

@@ -83,8 +83,8 @@ def test_build_maps_by_the_vocabulary_that_is_given(
 
 def test_errors_of_the_library_get_the_options_that_help(resweep: Any, clouds: Path) -> None:
     (clouds / "000001.pcd").write_bytes((clouds / "000001.pcd").read_bytes()[:-7])
-    said = resweep("convert", clouds, "out", "--format", "ply").err
-    assert said.rstrip().endswith("fetch or write it again; --keep-going leaves such sweeps out")
+    message = resweep("convert", clouds, "out", "--format", "ply").err
+    assert message.rstrip().endswith("fetch or write it again; --keep-going leaves such sweeps out")
     with pytest.raises(rs.ResweepError) as caught:
         list(rs.open_log(clouds))
     assert "--" not in str(caught.value)

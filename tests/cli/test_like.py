@@ -180,7 +180,7 @@ def test_like_keeps_the_sweeps_and_their_times(
 
 def test_what_recorded_beams_cannot_do_is_refused(resweep: Any, street_drive: tuple[Path, Path]) -> None:
     drive, world = street_drive
-    for args, said in (
+    for args, message in (
         (("-s", "recorded", "-p", "0,0,2"), "--sensor recorded: fires the beams of a log; give that with --like LOG"),
         (("-p", "0,0,2"), "--sensor: missing"),
         (("--like", drive, "--offset", "0,0,1"), "--offset: recorded beams leave as they were recorded"),
@@ -188,7 +188,7 @@ def test_what_recorded_beams_cannot_do_is_refused(resweep: Any, street_drive: tu
         (("--like", drive, "--rate", "5"), "--rate: recorded beams"),
     ):
         refused = resweep("simulate", world, *args, "-o", "no")
-        assert (refused.status, said in refused.err) == (1, True), refused.err
+        assert (refused.status, message in refused.err) == (1, True), refused.err
     noisy = resweep("simulate", world, "--like", drive, "--sweeps", 1, "--noise-m", "0.05", "-o", "noisy")
     assert "range noise 50 mm (the sensor's own: 0 mm)" in noisy.out
     catalog = resweep("simulate", world, "-s", STREET_SENSOR, "--like", drive, "--sweeps", 1, "-o", "catalog")

@@ -43,7 +43,7 @@ def test_the_size_of_a_saved_world_is_known_without_reading_it(big: Path, tmp_pa
     ],
     ids=lambda args: args[0],
 )
-def test_a_world_beyond_the_bound_is_told_in_one_line(
+def test_a_world_beyond_the_bound_is_reported_in_one_line(
     big: Path, resweep: Any, monkeypatch: pytest.MonkeyPatch, args: list[str]
 ) -> None:
     Path("plan.yaml").write_text(PLAN)
@@ -57,7 +57,7 @@ def test_a_world_beyond_the_bound_is_told_in_one_line(
 
 
 @pytest.mark.parametrize("verb", ["simulate", "dataset", "replay", "evaluate"])
-def test_a_wrong_size_is_told_before_the_work(resweep: Any, big: Path, verb: str) -> None:
+def test_a_wrong_size_is_reported_before_the_work(resweep: Any, big: Path, verb: str) -> None:
     args = {
         "simulate": ["big.world", "-s", SENSOR, "-p", "0,0,2", "-o", "out"],
         "dataset": ["edge-cases", "-o", "out"],
@@ -77,7 +77,7 @@ def test_the_bound_changes_no_byte_and_no_resumed_work(resweep: Any, big: Path) 
     assert open_log("one")[0].range.tobytes() == open_log("two")[0].range.tobytes()
 
 
-def test_what_is_left_is_told_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_left_is_reported_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resweep.memory.measure_resident_memory", lambda: 200_000_000)
     assert find_spare_memory(1_000_000_000, 300_000_000, "it") == 500_000_000
 

@@ -242,8 +242,8 @@ def test_a_first_sweep_that_fails_leaves_nothing(
     before = contents(tmp_path)
     result = resweep("simulate", room, "-s", SENSOR, "-p", drive, "-o", "deep/out")
     assert result.status == 130
-    said = "the same command goes on where it stopped (its finished sweeps are kept beside the output)"
-    assert result.err == f"resweep: error: interrupted; {said}\n"
+    message = "the same command goes on where it stopped (its finished sweeps are kept beside the output)"
+    assert result.err == f"resweep: error: interrupted; {message}\n"
     assert contents(tmp_path) == before
     assert not (tmp_path / "deep").exists()
 

@@ -133,7 +133,7 @@ def test_an_autonomy_that_never_answers_is_a_recorded_outcome(place: Path, tmp_p
     assert rs.drive.load_run(tmp_path / "out" / "0000").states[-1, 5] == 0.0
 
 
-def test_what_an_autonomy_raises_is_told(place: Path, tmp_path: Path, capsys: Any) -> None:
+def test_what_an_autonomy_raises_is_reported(place: Path, tmp_path: Path, capsys: Any) -> None:
     """Also where it tries to end the process: the run is recorded, with the reason."""
     drive(place, tmp_path / "out", "--autonomy", "tests.drive.stacks:leave", duration_s=5.0)
     assert "(SystemExit: 3)" in capsys.readouterr().out

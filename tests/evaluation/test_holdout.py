@@ -59,6 +59,6 @@ def test_a_shifted_pose_is_found_again(drive: Log) -> None:
 
 
 @pytest.mark.parametrize(("held", "complaint"), [([9], "no sweep 9"), ([], "keep some"), (range(7), "keep some")])
-def test_sweeps_that_cannot_be_held_out_are_told(drive: Log, held: list[int], complaint: str) -> None:
+def test_sweeps_that_cannot_be_held_out_are_reported(drive: Log, held: list[int], complaint: str) -> None:
     with pytest.raises(ResweepError, match=complaint):
         holdout(drive, held, SplatConfig())

@@ -186,7 +186,7 @@ def test_a_dataset_is_made_with_a_model(
     assert run("dataset", tmp_path / "plan.yaml", "-o", tmp_path / "learned") == 1  # other settings
 
 
-def test_learning_from_python_goes_on_unless_it_is_told_not_to(
+def test_learning_from_python_goes_on_unless_it_is_reported_not_to(
     tiny_log: rs.Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stops(*arguments: object, **options: object) -> None:

@@ -151,8 +151,8 @@ def test_checkpoints_of_another_build_are_discarded_with_a_word(
     reads: list[int] = []
     world = rs.build(counted(log, reads), config, path, progress=False)
     assert set(reads) == set(range(len(log)))
-    said = capsys.readouterr().err
-    assert f"checkpoints of a build with {expected.get(change, 'other inputs')} are discarded" in said
+    message = capsys.readouterr().err
+    assert f"checkpoints of a build with {expected.get(change, 'other inputs')} are discarded" in message
     assert world.meta["sweeps"] == len(log)
 
 

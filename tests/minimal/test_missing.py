@@ -44,12 +44,12 @@ RECORDINGS: list[tuple[Callable[[Path], Path], str]] = [
 
 def check(done: Any, package: str, extra: str) -> None:
     """The command failed with one line, which ends with the command that installs the extra."""
-    said = done.err.splitlines()
-    assert done.status == 1, said
-    assert len(said) == 1, said
-    assert said[0].startswith("resweep: error: ")
-    assert f" needs the package '{package}' (" in said[0]
-    assert said[0].endswith(f"; install it with: pip install 'resweep[{extra}]'")
+    message = done.err.splitlines()
+    assert done.status == 1, message
+    assert len(message) == 1, message
+    assert message[0].startswith("resweep: error: ")
+    assert f" needs the package '{package}' (" in message[0]
+    assert message[0].endswith(f"; install it with: pip install 'resweep[{extra}]'")
 
 
 @pytest.mark.parametrize(("make", "package"), RECORDINGS, ids=[make.__name__ for make, _ in RECORDINGS])
