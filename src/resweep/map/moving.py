@@ -168,5 +168,5 @@ class MovingFinder:
         return MovingRule("boxes", self._poses, moved=leave_out, expected=expected)
 
     def find_static(self, cloud: Cloud, tracks: Array, progress: bool = False) -> Array | None:
-        """Points (n,) bool of the map that do not move; None for all. See `MovingRule.find_still`."""
+        """Points (n,) bool of the map that do not move; None for all. See `MovingRule.find_static`."""
         return self.decide().find_static(cloud, tracks, progress)
