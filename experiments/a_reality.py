@@ -246,7 +246,7 @@ def show(result: dict[str, Any]) -> None:
     for name, reason in result["skipped"].items():
         console.print(f"{name}: skipped, {reason}; set RESWEEP_TEST_DATA to the folder of recordings.")
     titles = {
-        "standing": "A standing 32-laser sensor: Bhattacharyya distance, bins of 0.2° and 10 cm, sweeps held out",
+        "standing": "A stationary 32-laser sensor: Bhattacharyya distance, bins of 0.2° and 10 cm, sweeps held out",
         "terrestrial": "RIEGL VZ-400i in vegetation: a fifth of the pulses held out",
         "drive": "SemanticKITTI 03: sweep 5 held out",
     }

@@ -164,7 +164,7 @@ def judge(job: Job, predictions: KeptPredictions) -> Figures:
 
 
 def find_real(job: Job) -> list[rs.Sweep]:
-    """The held-out sweeps without the beams that met what moves."""
+    """The held-out sweeps without the beams that hit what moves."""
     vocabulary = job.config.map.choose_labels(job.place.log)
     return [select_mappable(job.place.log[at], job.config.map, vocabulary) for at in job.held]
 

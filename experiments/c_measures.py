@@ -129,7 +129,7 @@ def _class_c2c(prepared: Prepared, points: Array, label: Array, number: int) -> 
 
 
 def _held_out(prepared: Prepared, world: rs.World) -> dict[str, Any]:
-    """How well the beams of the held-out sweep are met again.
+    """How well the beams of the held-out sweep are reproduced.
 
     ``thin_recovered`` is the share of the real beams on thin classes whose simulated range is right, and
     ``thin_precise`` that of the beams simulated to meet one whose real range is; ``thin_f1`` joins both.

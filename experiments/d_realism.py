@@ -38,7 +38,7 @@ from resweep.simulate.beam_channels import CHANNELS
 from resweep.simulate.noise import add_noise, draw_noise
 
 PARTS = ("physics", "noise", "drop", "intensity", "learned")
-_SECTORS, _LEAST_COLUMNS = 16, 32  # of a sweep at most, and of a sector at least
+_SECTORS, _MIN_COLUMNS = 16, 32  # of a sweep at most, and of a sector at least
 GOAL = 0.60
 _RANGE = CHANNELS.index("range_m")
 _EPOCHS = 8
@@ -78,7 +78,7 @@ def compare(split: Split, fast: bool) -> list[dict[str, Any]]:
         fit("intensity", train, choose, layout, configure("mlp", fast, epochs=6), progress=False),
     )
     names = list(dict.fromkeys(pair.place for pair in score))
-    sectors = min(_SECTORS, min(pair.layout.columns for pair in score) // _LEAST_COLUMNS)
+    sectors = min(_SECTORS, min(pair.layout.columns for pair in score) // _MIN_COLUMNS)
     places = np.repeat([names.index(pair.place) for pair in score], sectors)
     real = gather(score, sectors, [(pair.range, pair.intensity, pair.returned) for pair in score])
     rows = []

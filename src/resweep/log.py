@@ -35,20 +35,18 @@ class EmptyBeams:
         self._find_elsewhere: Callable[[], EmptyBeams] | None = None
 
     @classmethod
-    def found_by(cls, find: Callable[[], EmptyBeams]) -> EmptyBeams:
+    def lazy(cls, find: Callable[[], EmptyBeams]) -> EmptyBeams:
         """What ``find()`` gives, called once, when it is first looked at: that may take an estimate of the grid."""
         later = cls()
         later._facts, later._find = None, find
         return later
 
-    def send_as(self, find: Callable[[], EmptyBeams]) -> None:
+    def pickle_as(self, find: Callable[[], EmptyBeams]) -> None:
         """Let processes that get it pickled call ``find``, which must be pickled easily, if the facts are not there."""
         self._find_elsewhere = find
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (
-            (EmptyBeams, self._facts) if self._facts else (EmptyBeams.found_by, (self._find_elsewhere or self._find,))
-        )
+        return (EmptyBeams, self._facts) if self._facts else (EmptyBeams.lazy, (self._find_elsewhere or self._find,))
 
     @property
     def found(self) -> bool:
@@ -118,7 +116,7 @@ class Log:
     sweeps' ``T_world_sensor``, both there without loading any sweep; ``poses_known`` is false where they are
     identities that mean nothing, ``times_known`` where times were assumed from a rate. ``sensor_position_known`` is
     false for clouds that do not say where their sensor was, such as a LAS tile: the beams of their sweeps are then
-    those of an imaginary sensor at the origin or in the middle, which nobody fired.
+    those of an imaginary sensor at the origin or in the middle, which were never fired.
 
     ``sensor`` is the spec of the sensor, None where it is unknown; ``sensor_name`` is what the log calls it.
     ``labels`` says what the label ids of its returns mean, ``empty_beams`` where beams without return come from.
@@ -211,7 +209,7 @@ class Log:
         """Raise `UnknownPosesError` unless the poses are known; ``purpose`` says what fails without them."""
         if not self.poses_known:
             so = f", so {purpose}" if purpose else ""
-            raise UnknownPosesError(f"log '{self.name}': knows no poses{so}")
+            raise UnknownPosesError(f"log '{self.name}': has no poses{so}")
 
     def require_beams(self, purpose: str) -> None:
         """Raise `UnknownPosesError` unless it is known where the sensor was; ``purpose`` says what fails without."""

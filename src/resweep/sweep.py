@@ -126,11 +126,11 @@ class Sweep:
     @classmethod
     def trusted(cls, **fields: Any) -> Sweep:
         """The sweep of columns that are known to fit, in their own types: nothing is checked. All fields are given."""
-        made = object.__new__(cls)
+        instance = object.__new__(cls)
         for name in ("extra", "beam_extra"):
             fields[name] = MappingProxyType(dict(fields[name]))
-        made.__dict__.update(fields)
-        return made
+        instance.__dict__.update(fields)
+        return instance
 
     def __len__(self) -> int:
         """Number of returns."""

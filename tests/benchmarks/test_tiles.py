@@ -1,4 +1,4 @@
-"""The benchmarks of whole drives: the drive itself, how processes are measured, and what is told of builds."""
+"""The benchmarks of whole drives: the drive itself, how processes are measured, and what is reported of builds."""
 
 from __future__ import annotations
 

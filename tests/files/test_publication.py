@@ -37,9 +37,9 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, name: str, path: Path, before: bool
         owner = importlib.import_module(module)
         real = getattr(owner, function)
 
-        def die(*words: object) -> object:
+        def die(*args: object) -> object:
             if not before:
-                real(*words)
+                real(*args)
             os._exit(9)
 
         setattr(owner, function, die)

@@ -45,7 +45,7 @@ def test_mutants_depend_on_seed_and_number_alone(tmp_path: Path) -> None:
     assert one == two != other
 
 
-def test_a_finding_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_finding_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The harness sees what it is there to see: a worker of readers that misbehave, each in its own way."""
     (tmp_path / "bad_reader.py").write_text(_BAD)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)

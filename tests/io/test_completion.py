@@ -51,7 +51,7 @@ def agreement(true: Array, found: Array, limit_deg: float) -> tuple[float, float
     [
         ("velodyne-hdl-64e", "pcd"),  # its blocks fire in turns
         ("ouster-os1-64", "pcd"),
-        ("velodyne-vlp-32c", "kitti"),  # no rings, no times: told by elevation
+        ("velodyne-vlp-32c", "kitti"),  # no rings, no times: found by elevation
         ("velodyne-hdl-32e", "ply"),
         ("velodyne-vlp-16", "ros2"),
     ],

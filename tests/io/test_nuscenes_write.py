@@ -58,9 +58,9 @@ def list_files(root: Path) -> list[Path]:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    with pytest.warns(UserWarning, match="nuScenes has no class") as told:
+    with pytest.warns(UserWarning, match="nuScenes has no class") as caught:
         write_log(make_log(sensor=load_sensor("velodyne-vlp-16")), tmp_path / "out", format="nuscenes", progress=False)
-    assert sorted(str(item.message).partition("these ")[2] for item in told) == [
+    assert sorted(str(item.message).partition("these ")[2] for item in caught) == [
         "boxes, which are now noise: tram",
         "labels, which are now noise: on rails",
     ]

@@ -32,7 +32,7 @@ def estimate_limits(
 ) -> Calibration:
     """The calibration with the blind sectors, the range limit and the scatter of the log's sensor, as its beams show.
 
-    What was made up (`resweep.build.complete`) says nothing, nor does what lies beyond 120 m of a sweep.
+    What was completed (`resweep.build.complete`) says nothing, nor does what lies beyond 120 m of a sweep.
     """
     layers.near(store.origin, 0.0)  # the layers are computed here, in stages of their own
     sectors, limit = BlindSectors(), RangeLimit()

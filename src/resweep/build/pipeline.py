@@ -17,7 +17,7 @@ from typing import Any, overload
 
 from resweep import _core
 from resweep.build import limits
-from resweep.build.hybrid.hybrid import asks_beams
+from resweep.build.hybrid.hybrid import uses_beams
 from resweep.build.parts import STAGES, find_kinds, fit_part, record_part, refine_part
 from resweep.build.plan import Plan, resolve
 from resweep.build.refine import refine as refinement
@@ -181,7 +181,7 @@ def choose_kinds(store: MapStore, plan: Plan) -> MapStore:
     unknown = store.unknown_share
     scales = find = None
     if isinstance(plan.config, HybridConfig) and not plan.stationary:
-        asks = unknown is None or asks_beams(unknown, plan.config)
+        asks = unknown is None or uses_beams(unknown, plan.config)
         if store.moving is None and not asks and not unknown:
             return store
         begin_stage(STAGES[plan.method][0])
@@ -201,8 +201,8 @@ def fit(store: MapStore, plan: Plan) -> LayerStore:
 def refine(layers: LayerStore, plan: Plan) -> LayerStore:
     """The layers adjusted to the recorded beams by their likelihood, and what each primitive was seen by."""
     if plan.config.refine != "none":
-        layers = layers.then(partial(refine_part, plan=plan, scales=layers.scales))
-    return layers.then(partial(record_part, plan=plan))
+        layers = layers.add_step(partial(refine_part, plan=plan, scales=layers.scales))
+    return layers.add_step(partial(record_part, plan=plan))
 
 
 def estimate_limits(

@@ -90,7 +90,7 @@ class Plan:
         reflectance = getattr(self.config, "reflectance", None)
         if not isinstance(reflectance, ReflectanceConfig) or isinstance(self.config, MeshConfig):
             return self
-        config = self.config.model_copy(update={"reflectance": reflectance.settled(calibration)})
+        config = self.config.model_copy(update={"reflectance": reflectance.resolved(calibration)})
         return replace(self, config=config)
 
 
@@ -134,7 +134,7 @@ def resolve(
         given = _choose_volumes_reach(_choose_thinning(given, log, reasons), log, reasons)
         directions = _find_directions(log, given, bound, tile_m, reasons)
         if directions is not None:
-            given = _settings_at_rest(given)
+            given = _resolve_stationary(given)
     tile, square = choose_tiles(placed or log, given, tile_m, bound, directions is not None, reasons)
     return Plan(
         config=given,
@@ -238,7 +238,7 @@ def _find_directions(
 
 def _refuse_unread(log: Log, config: HybridConfig, tile_m: float | None) -> None:
     """Raise for settings that would be accepted and ignored where a sensor stood still."""
-    unread = [name for name in UNREAD_AT_REST if _differs(config, name)]
+    unread = [name for name in UNREAD_AT_REST if _is_changed(config, name)]
     if tile_m is not None:
         unread.append("tile_m")
     if config.refine != "none" and "refine" in config.model_fields_set:
@@ -250,7 +250,7 @@ def _refuse_unread(log: Log, config: HybridConfig, tile_m: float | None) -> None
         )
 
 
-def _differs(config: HybridConfig, name: str) -> bool:
+def _is_changed(config: HybridConfig, name: str) -> bool:
     default, given = type(config).model_fields[name].get_default(), getattr(config, name)
     if isinstance(given, Spec):  # the reach was left open, and chosen above
         given, default = (part.model_copy(update={"neighbour_slope": None}) for part in (given, default))
@@ -258,11 +258,11 @@ def _differs(config: HybridConfig, name: str) -> bool:
     return bool(given != default)
 
 
-def _settings_at_rest(config: HybridConfig) -> HybridConfig:
+def _resolve_stationary(config: HybridConfig) -> HybridConfig:
     """The settings of a sensor at rest, as far as they were left open.
 
     From one place, lasers and poses cannot be calibrated: readings are as the sensor gives them. What beams pass
-    through sometimes is a leaf as likely as something that moved, so visibility says nothing. Nothing is refined
+    through sometimes is a leaf as likely as something that moved, so visibility cannot decide. Nothing is refined
     further, since EM has been done already.
     """
     changes: dict[str, Any] = {"refine": "none"}

@@ -33,7 +33,7 @@ class SweepView:
     intensity: Array
     when: Array
     pose: Array
-    n_rings: int  # of all its beams: some lasers may meet nothing
+    n_rings: int  # of all its beams: some lasers may hit nothing
     timestamp: float | None = None  # of the pose, seconds; None where its motion within the sweep is not known
     # Turn and shift so far, and those a second (12,), in world axes: radians and metres.
     change: Array = field(default_factory=lambda: np.zeros(POSE + RATES))

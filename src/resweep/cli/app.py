@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     """The exit status of one command line; mistakes are printed here."""
     command = typer.main.get_command(app)
-    verb = next((word for word in arguments if not word.startswith("-")), "")
+    verb = next((argument for argument in arguments if not argument.startswith("-")), "")
     # A shell that completes a command shows what is printed.
     set_verbosity(Verbosity.QUIET if "_RESWEEP_COMPLETE" in os.environ else Verbosity.NORMAL)
     try:

@@ -30,7 +30,7 @@ _CHECKSUM_BYTES = 4
 def make_record(plan: DatasetPlan, runs: Sequence[RunPlan]) -> dict[str, Any]:
     """All that decides the bytes of a dataset, as plain data."""
     sensors = [sensor.model_dump(mode="json", exclude_none=True) for sensor, _ in map(choose_sensor, plan.sensors)]
-    worlds = {word: _fingerprint(word) for word in plan.worlds}
+    worlds = {name: _fingerprint(name) for name in plan.worlds}
     written = plan.model_dump(mode="json", exclude_none=True)
     scenarios = [run.scenario.model_dump(mode="json", exclude_none=True) for run in runs]
     cameras = [choose_camera(plan, run) for run in runs]
@@ -68,14 +68,14 @@ def identify_run(plan: DatasetPlan, run: RunPlan) -> str:
     return hash_record({**drawn, **own, **learned})
 
 
-def _fingerprint(word: str) -> str:
+def _fingerprint(name: str) -> str:
     """The fingerprint of a world, a bank or a mesh file: the hash of its contents.
 
     Of a stored array the checksums count, with which each of its chunks ends.
     """
-    if word.startswith(SCENE):
-        return word
-    path = find_path(word)
+    if name.startswith(SCENE):
+        return name
+    path = find_path(name)
     if is_remote(path):
         return _fingerprint_remote(path)
     if path.is_file():
@@ -85,7 +85,7 @@ def _fingerprint(word: str) -> str:
         with file.open("rb") as stream:
             stream.seek(0 if file.suffix == ".json" else max(0, file.stat().st_size - _CHECKSUM_BYTES))
             digest.update(f"{file.relative_to(path)} {file.stat().st_size} ".encode() + stream.read())
-    return digest.hexdigest() if path.is_dir() else word
+    return digest.hexdigest() if path.is_dir() else name
 
 
 def _fingerprint_remote(path: Path) -> str:

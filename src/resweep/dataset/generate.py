@@ -198,8 +198,8 @@ _RUNS_PER_BATCH = 20  # that are sent to workers together
 
 def _name_world(item: PlacedRun) -> PlacedRun:
     """The run, whose world processes in other folders find too."""
-    word = item.run.world
-    return item if word.startswith(SCENE) else replace(item, run=replace(item.run, world=make_absolute_name(word)))
+    name = item.run.world
+    return item if name.startswith(SCENE) else replace(item, run=replace(item.run, world=make_absolute_name(name)))
 
 
 def _find_missing(item: PlacedRun, output: Path) -> list[int]:
@@ -237,17 +237,16 @@ def _open_simulator(item: PlacedRun, threads: int) -> Simulator:
 
 
 @cache(2)
-def _open_scene(word: str, seed: int, threads: int, noise: bool) -> Simulator:
-    simulator = Simulator(
-        _open_world(word, seed), "velodyne-vlp-16", noise=noise, threads=threads
-    )  # each run has its own sensor
+def _open_scene(name: str, seed: int, threads: int, noise: bool) -> Simulator:
+    # Each run has its own sensor.
+    simulator = Simulator(_open_world(name, seed), "velodyne-vlp-16", noise=noise, threads=threads)
     _ = simulator.scene  # built here, once, and not by every thread
     return simulator
 
 
 @cache(2)
-def _open_world(word: str, seed: int) -> World:
-    return open_world(word, seed)
+def _open_world(name: str, seed: int) -> World:
+    return open_world(name, seed)
 
 
 def _write_json(path: Path, data: Any) -> None:

@@ -61,8 +61,8 @@ def holdout(
     ``memory`` bounds the build and the comparison. ``partial`` names a folder in which finished stages of the build are
     kept, and found by the same call; it stays until its caller removes it.
     ``progress`` shows the stages. A learned model ``realism`` changes drawn returns; without ``noise`` they do not
-    scatter as the recording does. ``seed`` is that of drawn returns. ``build`` gives the world of the other sweeps in place of
-    all this. ``accumulate``, ``labels`` and ``threads`` are those of `evaluate`.
+    scatter as the recording does. ``seed`` is that of drawn returns. ``build`` gives the world of the other sweeps in
+    place of all this. ``accumulate``, ``labels`` and ``threads`` are those of `evaluate`.
 
     Example: ``print(rs.holdout(rs.open_log("kitti/sequences/00"), [5]))``
     """

@@ -47,7 +47,7 @@ def hold_lock(target: Path, named: Path, check: Check | None = None) -> Iterator
         return
     if owner is not None:
         raise OutputError(f"{named}: another thread of this process is writing it; wait for it or choose another name")
-    made = [parent for parent in target.parents if not parent.exists()]
+    created = [parent for parent in target.parents if not parent.exists()]
     try:
         place, lock = _take(target, named)
         try:
@@ -59,7 +59,7 @@ def hold_lock(target: Path, named: Path, check: Check | None = None) -> Iterator
             _release(place, lock)
     finally:
         del _owners[target]
-        for parent in made:
+        for parent in created:
             with suppress(OSError):  # not empty: something was written
                 parent.rmdir()
 

@@ -198,11 +198,11 @@ def _parse_beams(source: str, detail: str, where: str) -> EmptyBeams:
     raise InputError(f"{where}: empty_beams.source '{source}': {nearest_names(source, get_args(BeamSource))}")
 
 
-def _parse_cloud(word: str, where: str) -> CloudState:
+def _parse_cloud(name: str, where: str) -> CloudState:
     for known in get_args(CloudState):
-        if word == known:
+        if name == known:
             return cast(CloudState, known)
-    raise InputError(f"{where}: cloud '{word}': {nearest_names(word, get_args(CloudState))}")
+    raise InputError(f"{where}: cloud '{name}': {nearest_names(name, get_args(CloudState))}")
 
 
 def _read_first_facts(data: Mapping[str, Any], meta: Mapping[str, Any], where: str) -> Facts:

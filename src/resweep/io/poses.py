@@ -141,13 +141,13 @@ def _read_lines(path: Path, comments: bool = True) -> list[tuple[int, str]]:
         raise InputError(f"{path}: cannot be read as text ({error}); give a TUM, KITTI or CSV file") from error
     kept = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if comments:
-        kept = [(number, line) for number, line in kept if not line.startswith("#") or _is_head(line)]
+        kept = [(number, line) for number, line in kept if not line.startswith("#") or _is_header(line)]
     if not kept:
         raise InputError(f"{path}: holds no line of numbers")
     return kept
 
 
-def _is_head(line: str) -> bool:
+def _is_header(line: str) -> bool:
     names = [name.strip().lower() for name in line.split(",")]
     return len(names) > 3 and names[0] in _TIME_NAMES
 

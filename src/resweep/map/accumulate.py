@@ -55,7 +55,7 @@ def accumulate_observed(
         raise ResweepError(
             f"log '{log.name}': no return is left for the map; loosen ego_radius_m or the dropped labels"
         )
-    still = moving.find_still(cloud, tracks, progress)
+    still = moving.find_static(cloud, tracks, progress)
     return cloud if still is None else cloud[still], None if space is None else space.observed
 
 

@@ -100,7 +100,7 @@ class ReflectanceConfig(FalloffConfig):
         """The power of the cosine by which simulated light falls."""
         return self.exponent or 1.0
 
-    def settled(self, calibration: Calibration | None) -> ReflectanceConfig:
+    def resolved(self, calibration: Calibration | None) -> ReflectanceConfig:
         """The settings with the exponent that a calibration has found, if none was given."""
         found = None if calibration is None else calibration.incidence_exponent
         known = self.incidence_exponent is not None or found is None

@@ -49,7 +49,7 @@ def join(logs: Sequence[Log]) -> Log:
         sensor_position_known=all(log.sensor_position_known for log in logs),
         times_known=all(log.times_known for log in logs),
         cloud=first.cloud if all(log.cloud == first.cloud for log in logs) else "no",
-        empty_beams=EmptyBeams.found_by(lambda: _find_common_beams([log.empty_beams for log in logs])),
+        empty_beams=EmptyBeams.lazy(lambda: _find_common_beams([log.empty_beams for log in logs])),
         skipped=tuple(fault for log in logs for fault in log.skipped),
         steps=(*first.steps, "join"),
         meta=meta,

@@ -73,8 +73,8 @@ def divide_route(path_m: Array, config: AlignConfig) -> list[Section]:
     own = np.r_[0, np.searchsorted(path_m, edges[1:-1]), len(path_m)].tolist()
     begin = np.r_[0, np.searchsorted(path_m, edges[1:-1] - overlap_m)].tolist()
     end = np.r_[np.searchsorted(path_m, edges[1:-1] + overlap_m, side="right"), len(path_m)].tolist()
-    made = [Section(begin[at], end[at], (own[at], own[at + 1])) for at in range(count)]
-    return [section for section in made if section.own[0] < section.own[1]]  # none in a gap of the log
+    sections = [Section(begin[at], end[at], (own[at], own[at + 1])) for at in range(count)]
+    return [section for section in sections if section.own[0] < section.own[1]]  # none in a gap of the log
 
 
 def read_returns(

@@ -99,8 +99,8 @@ def publish(folder: Path, path: Path, last: str, first: Sequence[str] = ()) -> N
     confirm_lock(path)
     uploads.put(last)
     bucket.remove([f"{root}/{UNFINISHED}"])
-    uploads.forget()
-    bucket.forget(root)
+    uploads.remove_record()
+    bucket.clear_cache(root)
 
 
 @contextmanager
@@ -113,8 +113,8 @@ def write_output(path: Path) -> Iterator[Path]:
     with lock_output(path), tempfile.TemporaryDirectory(prefix="resweep-") as folder:
         yield Path(folder, path.name)
         confirm_lock(path)
-        for made in sorted(Path(folder).iterdir(), key=lambda item: item.name == path.name):  # the named one last
-            path.bucket.write(path.with_name(made.name).key, made)
+        for file in sorted(Path(folder).iterdir(), key=lambda item: item.name == path.name):  # the named one last
+            path.bucket.write(path.with_name(file.name).key, file)
 
 
 def discard_stage(path: Path) -> None:
@@ -145,7 +145,7 @@ class _Uploads:
         with self._record.open("a", encoding="utf-8") as record:
             record.write(json.dumps([name, digest, tag]) + "\n")
 
-    def forget(self) -> None:
+    def remove_record(self) -> None:
         """Remove the record, of an upload that is complete."""
         self._record.unlink(missing_ok=True)
 

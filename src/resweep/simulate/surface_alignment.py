@@ -14,10 +14,10 @@ from resweep.registration import (
     DAMPING,
     correct_motion,
     huber_weight,
+    list_powers,
     motion_jacobian,
     move_pose,
     plane_distances,
-    powers_of,
     rigid_step,
     solve_step,
 )
@@ -106,7 +106,7 @@ class Surfaces:
         when = sample.beam_time[sample.beam] - sweep.timestamp
         lasts = float(np.abs(when).max()) if float(np.ptp(sweep.beam_time)) > 0.0 else 0.0
         pose, terms = sweep.pose, np.zeros((_MOTION_POWERS if motion and lasts > 0 else 0, 6))
-        grown = powers_of(when / max(lasts, 1e-9), len(terms))
+        grown = list_powers(when / max(lasts, 1e-9), len(terms))
         spread = np.tile(np.repeat([_TURN_RAD, _SHIFT_M], 3), len(terms))
         for _ in range(iterations):
             placed = _move_sweep(sample, pose, terms, lasts)
@@ -140,7 +140,7 @@ def _move_sweep(sweep: Sweep, pose: Array, terms: Array, lasts: float) -> Sweep:
     placed = sweep.moved_to(pose, sweep.timestamp)
     if not terms.any():
         return placed
-    return replace(placed, trajectory=correct_motion(placed, terms / powers_of(np.array([lasts]), len(terms)).T))
+    return replace(placed, trajectory=correct_motion(placed, terms / list_powers(np.array([lasts]), len(terms)).T))
 
 
 class _Planes:

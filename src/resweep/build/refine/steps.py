@@ -1,4 +1,4 @@
-"""The steps of a refinement: each gives layers that explain the beams better, from what the beams say of the present.
+"""The steps of a refinement: each gives layers that explain the beams better, from statistics of the present ones.
 
 The sums are those of `refine.beams.sum_beams`. A beam is shared among the primitives that may have stopped it, by how
 likely each makes its range (the E step); each primitive then moves to where its share of the beams wants it.
@@ -20,7 +20,7 @@ from resweep.pose import Array
 from resweep.worlds import Layer, Splats, Volumes
 from resweep.worlds.layers.layer import PERMEABILITY
 
-_MIN_HIT = 0.5  # beams below which the exposure of a volume says nothing; chosen by hand
+_MIN_HIT = 0.5  # beams below which the exposure of a volume is unreliable; chosen by hand
 _MIN_PERMEABILITY = 1e-6  # and 1 less it: its logarithm stays finite and above 0
 
 

@@ -21,7 +21,7 @@ class BuildConfig(Spec):
     beams. ``refine`` says whether the world is then adjusted to the recorded beams by their likelihood
     (`refine.refine`): not at all (``none``), by three rounds of steps (``fast``, the default of hybrids), or by as many
     as help (``full``). With ``complete``, ground and façades are continued where nothing was
-    recorded; what is made up is marked (`resweep.build.complete`).
+    recorded; what is completed is marked (`resweep.build.complete`).
     """
 
     refinable: ClassVar[bool] = True

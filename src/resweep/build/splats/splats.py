@@ -189,8 +189,8 @@ def _group_factors(config: SplatConfig, method: Method) -> Array:
     return np.array([[row.k, row.radius, row.bound] for row in rows])
 
 
-def _pack_grown(made: tuple[GrowthResult, Cloud]) -> dict[str, Array]:
-    grown, cloud = (pack_fields(part) for part in made)
+def _pack_grown(growth: tuple[GrowthResult, Cloud]) -> dict[str, Array]:
+    grown, cloud = (pack_fields(part) for part in growth)
     return {**{f"grown.{name}": values for name, values in grown.items()}, **cloud}
 
 

@@ -26,7 +26,8 @@ _ASKED = 50_000  # points whose neighbours are looked for, about
 _MARGIN_M = 1.0  # around a surveyed square; a neighbourhood that is wider is cut off there
 # Places and rows are mixed by the primes of xxHash, then by Wellons, "Prospecting for Hash Functions" (2018).
 _HASH_FIRST, _HASH_SECOND, _HASH_MIX = 0x9E3779B1, 0x85EBCA77, 0x2C1B3C6D
-_HASH_SHIFT, _LAST_SHIFT = 15, 13
+_HASH_SHIFT = 15
+_LAST_SHIFT = 13
 _BITS32 = 0xFFFFFFFF  # that are kept of a product
 _DIGITS = 6  # that are kept of a scale, so that it does not depend on the order of sums
 

@@ -107,7 +107,7 @@ class TiledMap:
         return measure_scales(tasks, self.workers, flatness, self.progress)
 
     def classify(self, find: FindKinds | None, plan: Plan, scales: Scales | None) -> TiledMap:
-        """The map whose tiles have flags: which points stand still, and what ``find`` says of those."""
+        """The map whose tiles have flags: which points stand still, and what ``find`` decides for those."""
         tasks = self._plan_tasks(plan, scales)
         function = partial(classify_tile, find=find)
         points = sum(self.workers.map(function, tasks, "classifying tiles", show=self.progress))
@@ -144,7 +144,7 @@ class TiledLayers:
             pass
         return [task for task in self.tasks if task.part.is_dir()]
 
-    def then(self, step: Step) -> TiledLayers:
+    def add_step(self, step: Step) -> TiledLayers:
         """The layers after a further step for each tile."""
         return TiledLayers(self.store, self.tasks, self.scales, (*self.steps, step))
 

@@ -24,20 +24,20 @@ from resweep.worlds.native import build_scene
 # Chosen by hand where a line names no source.
 VOXEL_M = 0.08  # of which one return takes part in planes: nearer ones would fit the noise
 K = 32  # returns of a plane
-_AROUND = 8  # of them, spread over it, that say how bright it is and who saw it
+_AROUND = 8  # of them, spread over it, that show how bright it is and which beams saw it
 _RADIUS_M = 0.8  # in which they lie
 _THICKNESS_M = 0.10  # sigma across a plane, at most
 _FLATNESS, _BREADTH = 0.05, 0.04  # variance across over that along the short side; that over the long side
 _MIN_COUNT = 16  # returns of a plane: half of K
 _INNER = 0.25  # share of the neighbourhood's radius that its mean may lie aside: more is at the edge of a surface
 _NARROW_DEG = 0.25  # discs of sparse places are at least this wide, seen from the sensor
-_MIN_COSINE = 0.1  # of incidence; beyond 84° intensities say little (chosen by hand, as `ReflectanceConfig`)
+_MIN_COSINE = 0.1  # of incidence; beyond 84° intensities are unreliable (chosen by hand, as `ReflectanceConfig`)
 _MIN_SWEEPS = 4  # else columns are divided, not sweeps
 
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """Beams that meet a flat surface of a map made without them, (n,) each.
+    """Beams that hit a flat surface of a map built without them, (n,) each.
 
     ``range_m``, ``cosine`` of incidence and ``brightness`` (what intensity would be head-on, 0 where unknown) are the
     map's; ``ring``, ``azimuth`` (`resweep.calibration.find_blind_bins`) and ``sweep`` say which beam. ``measured_m``
@@ -84,7 +84,7 @@ class _Beams:
 
 
 def expect_returns(log: Log, range_max_m: float) -> Expected:
-    """What the beams of a log meet by a map of the half that they do not belong to; its poses must be known.
+    """What the beams of a log hit by a map of the half that they do not belong to; its poses must be known.
 
     Halves are every other sweep, or of fewer than four sweeps every other column.
     """

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from resweep.drive.safety import Campaign
 
 
-def is_run(word: str) -> bool:
+def is_run(name: str) -> bool:
     """Whether a folder holds one run."""
     from resweep.drive.run import FILE
 
-    return (Path(word) / FILE).is_file()
+    return (Path(name) / FILE).is_file()
 
 
 def drive_run(folder: Path, output: Path) -> None:
@@ -124,4 +124,4 @@ def _print(summary: dict[str, Any], output: Path, as_json: bool) -> None:
         if summary[key] is not None:
             typer.echo(f"  {text}: {summary[key]:.2f} m")
     if summary["median_ttc_s"] is not None:
-        typer.echo(f"  median of the least times to collision: {summary['median_ttc_s']:.1f} s")
+        typer.echo(f"  median of the minimum times to collision: {summary['median_ttc_s']:.1f} s")

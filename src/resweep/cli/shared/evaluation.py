@@ -67,7 +67,7 @@ def hold_out(
     log = find_poses(log) if odometry else log
     held = list(range(every - 1, len(log), every)) if every is not None else []
     try:
-        held += [int(word) for word in (listed or "").split(",") if word.strip()]
+        held += [int(text) for text in (listed or "").split(",") if text.strip()]
     except ValueError as error:
         raise ResweepError(f"--holdout '{listed}': expected sweep numbers such as 5 or 3,7") from error
     partial = None if output is None else find_partial(output)

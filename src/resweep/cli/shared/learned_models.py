@@ -33,11 +33,11 @@ def choose_realism(
 
     seed = training["seed"]
     given: dict[str, Any] = {"pairs": {"folds": folds, "seed": seed}, "transferable": transferable}
-    for name, option, word in (("drop", "--variant", drops), ("intensity", "--intensity", intensity)):
-        if word != _NONE and word not in VARIANTS:
-            raise ResweepError(f"{option} '{word}': {nearest_names(word, [*VARIANTS, _NONE])}")
-        fitting = {"variant": word, "training": training, "trees": {"seed": seed}}
-        given[name] = None if word == _NONE else fitting
+    for name, option, variant in (("drop", "--variant", drops), ("intensity", "--intensity", intensity)):
+        if variant != _NONE and variant not in VARIANTS:
+            raise ResweepError(f"{option} '{variant}': {nearest_names(variant, [*VARIANTS, _NONE])}")
+        fitting = {"variant": variant, "training": training, "trees": {"seed": seed}}
+        given[name] = None if variant == _NONE else fitting
     return validate(nest_settings(settings, given), RealismConfig, "--set")
 
 

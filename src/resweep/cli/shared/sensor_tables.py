@@ -13,7 +13,7 @@ from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
     from resweep.calibrate import SensorFit
-    from resweep.calibrate.sensor.fit_sensor import Character
+    from resweep.calibrate.sensor.fit_sensor import SensorFigures
     from resweep.sensors import Sensor
 
 
@@ -87,15 +87,15 @@ def _print_fit(found: SensorFit) -> None:
     _print_figures(found.figures)
 
 
-def _print_figures(character: Character) -> None:
+def _print_figures(figures: SensorFigures) -> None:
     from rich.table import Table
 
     from resweep.terminal import make_console
 
-    table = Table(box=None, pad_edge=False, header_style="bold", title=f"from {character.basis}", title_justify="left")
+    table = Table(box=None, pad_edge=False, header_style="bold", title=f"from {figures.basis}", title_justify="left")
     for title in ("figure", "value", "what it rests on, or why it is unknown"):
         table.add_column(title, overflow="fold")
-    for name, quantity in character.quantities.items():
+    for name, quantity in figures.quantities.items():
         table.add_row(name, quantity.describe(), quantity.note)
     make_console().print(table)
 

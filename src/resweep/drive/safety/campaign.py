@@ -23,8 +23,8 @@ from resweep.drive.idm import Idm
 from resweep.drive.loop import Loop
 from resweep.drive.planners import Avoider, Navigator
 from resweep.drive.run import FILE, Run, load_run
+from resweep.drive.safety.assessment import describe_run, is_avoidable, summarise
 from resweep.drive.safety.cases import STREETS, Case, open_place
-from resweep.drive.safety.judge import describe_run, is_avoidable, summarise
 from resweep.drive.sensing.rig import Rig
 from resweep.drive.vehicles import Vehicle
 from resweep.errors import InputError, OutputError, ResweepError, nearest_names
@@ -98,55 +98,55 @@ class Campaign:
 
 
 @cache(STREETS)
-def _open_world(word: str, seed: int) -> World:
-    return open_place(word, seed)
+def _open_world(text: str, seed: int) -> World:
+    return open_place(text, seed)
 
 
-def make_autonomy(word: str) -> Any:
-    """The autonomy that ``word`` names.
+def make_autonomy(text: str) -> Any:
+    """The autonomy that ``text`` names.
 
     ``reference`` is `planners.Avoider`, ``navigator`` `planners.Navigator`, ``tcp:PORT`` or ``tcp:HOST:PORT`` another
     process that connects there, and ``MODULE:NAME`` a class or a callable that Python can import.
     """
-    if word in _STACKS:
-        return _STACKS[word]()
-    if word.startswith(TCP):
-        return SocketAutonomy(*_parse_address(word))
-    module, _, name = word.partition(":")
+    if text in _STACKS:
+        return _STACKS[text]()
+    if text.startswith(TCP):
+        return SocketAutonomy(*_parse_address(text))
+    module, _, name = text.partition(":")
     if not name:
         raise ResweepError(
-            f"autonomy '{word}': give a stack, {TCP}PORT, or MODULE:NAME of a class or a function; "
-            f"{nearest_names(word, _STACKS)}"
+            f"autonomy '{text}': give a stack, {TCP}PORT, or MODULE:NAME of a class or a function; "
+            f"{nearest_names(text, _STACKS)}"
         )
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise ResweepError(f"autonomy '{word}': cannot be imported ({error})") from error
+        raise ResweepError(f"autonomy '{text}': cannot be imported ({error})") from error
     except Exception as error:  # whatever the user's module raises
-        raise ResweepError(f"autonomy '{word}': its module fails ({type(error).__name__}: {error})") from error
+        raise ResweepError(f"autonomy '{text}': its module fails ({type(error).__name__}: {error})") from error
     if not isinstance(found, type):
         return found
     try:
         return found()
     except Exception as error:  # whatever the user's class raises
-        raise ResweepError(f"autonomy '{word}': cannot be created ({type(error).__name__}: {error})") from error
+        raise ResweepError(f"autonomy '{text}': cannot be created ({type(error).__name__}: {error})") from error
 
 
-def check_autonomy(word: str) -> None:
-    """Raise if `make_autonomy` would refuse ``word``, before anything is driven; no port is opened."""
-    if word.startswith(TCP):
-        _parse_address(word)
+def check_autonomy(text: str) -> None:
+    """Raise if `make_autonomy` would refuse ``text``, before anything is driven; no port is opened."""
+    if text.startswith(TCP):
+        _parse_address(text)
         require("msgpack", WHAT)
     else:
-        make_autonomy(word)
+        make_autonomy(text)
 
 
-def _parse_address(word: str) -> tuple[str, int]:
-    host, _, port = word.removeprefix(TCP).rpartition(":")
+def _parse_address(text: str) -> tuple[str, int]:
+    host, _, port = text.removeprefix(TCP).rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
-        raise ResweepError(f"autonomy '{word}': expected {TCP}PORT or {TCP}HOST:PORT")
+        raise ResweepError(f"autonomy '{text}': expected {TCP}PORT or {TCP}HOST:PORT")
     return host or "127.0.0.1", int(port)
 
 
@@ -233,10 +233,10 @@ def rebuild_loop(run: Run) -> Loop:
     name = str(settings.get("world", ""))
     if not name or settings.get("actors"):
         raise ResweepError("run: it does not name its world, or had actors of its own; replay it with its Loop")
-    word, _, seed = name.rpartition(" ")
+    text, _, seed = name.rpartition(" ")
     try:
         return Loop(
-            _open_world(word or name, int(seed) if word else 0),
+            _open_world(text or name, int(seed) if text else 0),
             Vehicle(**settings["vehicle"]),
             Rig(**settings["rig"]),
             scenario=None if settings["scenario"] is None else Scenario(**settings["scenario"]),

@@ -81,7 +81,9 @@ def search_failures(
         return list(map_cases(task, cases, workers))
 
     rows = (
-        _run_cmaes(space, budget, seed, drive) if method == "cmaes" else drive(_spread(space, method, budget, seed), 0)
+        _run_cmaes(space, budget, seed, drive)
+        if method == "cmaes"
+        else drive(_sample_cases(space, method, budget, seed), 0)
     )
     failed = [at for at, row in enumerate(rows) if not row["success"]]
     return {
@@ -94,7 +96,7 @@ def search_failures(
     }
 
 
-def _spread(space: Space, method: Method, budget: int, seed: int) -> list[Array]:
+def _sample_cases(space: Space, method: Method, budget: int, seed: int) -> list[Array]:
     """Places of the unit cube: drawn, or on a grid in a drawn order."""
     rng = np.random.default_rng([seed, 0x73656172])
     size = len(space.ranges)

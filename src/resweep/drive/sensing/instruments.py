@@ -110,11 +110,11 @@ class Errors:
         if self._walk.any():
             steps = self.draws.normal(index, len(self._noise), DrawPurpose.WALK)
             for at, number in enumerate(index.tolist()):
-                self._walked = self._next_walk(self._walked, steps[at], number, period_s)
+                self._walked = self._advance_walk(self._walked, steps[at], number, period_s)
                 drift[at] = self._walked
         return np.asarray(truth * self._scale + self._bias + drift + white)
 
-    def _next_walk(self, walked: Array, step: Array, number: int, period_s: float) -> Array:
+    def _advance_walk(self, walked: Array, step: Array, number: int, period_s: float) -> Array:
         if self._decay_s is None:
             return walked if number == 0 else walked + self._walk * math.sqrt(period_s) * step
         kept = math.exp(-period_s / self._decay_s)

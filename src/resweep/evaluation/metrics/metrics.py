@@ -76,14 +76,16 @@ METRICS: dict[str, Metric] = {
     "range_median_m": _define_lower(_RANGE, "m", "median absolute range error, of beams returned in both"),
     "range_rmse_m": _define_lower(_RANGE, "m", "root mean square range error, of beams returned in both"),
     **{
-        f"within_{t:.2f}m": _define_higher(_RANGE, "", f"share of ranges right to {t:g} m, of beams returned in both")
+        f"within_{t:.2f}m": _define_higher(
+            _RANGE, "", f"share of ranges within {t:g} m of the real one, of beams returned in both"
+        )
         for t in WITHIN_M
     },
     **{
         f"recovered_{t:.2f}m": _define_higher(
             _RANGE,
             "",
-            f"share of ranges right to {t:g} m, of matched beams that truly returned",
+            f"share of ranges within {t:g} m of the real one, of matched beams that truly returned",
         )
         for t in WITHIN_M
     },

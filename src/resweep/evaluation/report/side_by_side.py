@@ -55,8 +55,8 @@ class SideBySide:
             return set()
         better = METRICS[metric].better
         cost = {at: -v if better == "higher" else abs(v) if better == "zero" else v for at, v in known.items()}
-        least = min(cost.values())
-        best = {at for at, value in cost.items() if value - least <= _SAME * max(abs(least), abs(value))}
+        best_cost = min(cost.values())
+        best = {at for at, value in cost.items() if value - best_cost <= _SAME * max(abs(best_cost), abs(value))}
         return set() if len(best) == len(known) else best
 
     def warnings(self) -> list[str]:

@@ -89,35 +89,37 @@ def _read_facts(records: list[Any]) -> Mapping[str, Any] | None:
     return None
 
 
-def cut_pieces(tile: SurveyTile, box: Box, resolution: float | None, most: int) -> list[TilePiece]:
-    """The pieces of a tile that have points in the box, of up to ``most`` points there each."""
+def cut_pieces(tile: SurveyTile, box: Box, resolution: float | None, max_points: int) -> list[TilePiece]:
+    """The pieces of a tile that have points in the box, of up to ``max_points`` points there each."""
     if not tile.points or not box.intersects(tile.low, tile.high):
         return []
     if tile.octree is not None:
-        return _group_nodes(tile, tile.octree, box, resolution, most)
+        return _group_nodes(tile, tile.octree, box, resolution, max_points)
     if resolution is not None:
         raise InputError(
             f"{tile.path}: has no levels of detail, so no resolution can be chosen; only COPC files have them"
         )
     if box.contains(tile.low, tile.high):
-        return [TilePiece(tile, at, min(at + most, tile.points)) for at in range(0, tile.points, most)]
-    return _group_ranges(tile, box, most)
+        return [TilePiece(tile, at, min(at + max_points, tile.points)) for at in range(0, tile.points, max_points)]
+    return _group_ranges(tile, box, max_points)
 
 
-def _group_ranges(tile: SurveyTile, box: Box, most: int) -> list[TilePiece]:
-    """Ranges of points, each as long as it takes to have ``most`` of them in the box."""
+def _group_ranges(tile: SurveyTile, box: Box, max_points: int) -> list[TilePiece]:
+    """Ranges of points, each as long as it takes to have ``max_points`` of them in the box."""
     pieces: list[TilePiece] = []
     start, kept, at = 0, 0, 0
-    for points in read_points(TilePiece(tile, 0, tile.points), most, places_only=True):
+    for points in read_points(TilePiece(tile, 0, tile.points), max_points, places_only=True):
         found = int(box.inside(stack_coordinates(points)).sum())
-        if kept and kept + found > most:
+        if kept and kept + found > max_points:
             pieces.append(TilePiece(tile, start, at))
             start, kept = at, 0
         kept, at = kept + found, at + len(points)
     return [*pieces, TilePiece(tile, start, at)] if kept else pieces
 
 
-def _group_nodes(tile: SurveyTile, octree: Octree, box: Box, resolution: float | None, most: int) -> list[TilePiece]:
+def _group_nodes(
+    tile: SurveyTile, octree: Octree, box: Box, resolution: float | None, max_points: int
+) -> list[TilePiece]:
     """Groups of nodes near one another in the file, of the levels that ``resolution`` asks for."""
     # Each level halves the spacing of the one before (COPC 1.0).
     last = 31 if resolution is None else max(0, math.ceil(math.log2(octree.spacing / resolution)))
@@ -129,13 +131,13 @@ def _group_nodes(tile: SurveyTile, octree: Octree, box: Box, resolution: float |
             continue
         found = node.points
         if not box.contains(low, high):
-            (points,) = read_points(TilePiece(tile, nodes=(node,)), most, places_only=True)
+            (points,) = read_points(TilePiece(tile, nodes=(node,)), max_points, places_only=True)
             found = int(box.inside(stack_coordinates(points)).sum())
         if not found:
             continue
         if not groups or found > room:
             groups.append([])
-            room = most
+            room = max_points
         groups[-1].append(node)
         room -= found
     return [TilePiece(tile, nodes=tuple(group)) for group in groups]
@@ -146,8 +148,8 @@ def stack_coordinates(points: Any) -> Array:
     return np.stack([np.asarray(points[axis], dtype=np.float64) for axis in "xyz"], axis=1)
 
 
-def read_points(piece: TilePiece, most: int, places_only: bool = False) -> Iterator[Any]:
-    """The points of a piece as laspy has them, up to ``most`` at once; of nodes, those of all of them."""
+def read_points(piece: TilePiece, max_points: int, places_only: bool = False) -> Iterator[Any]:
+    """The points of a piece as laspy has them, up to ``max_points`` at once; of nodes, those of all of them."""
     import laspy
     from lazrs import LazrsError
 
@@ -161,8 +163,8 @@ def read_points(piece: TilePiece, most: int, places_only: bool = False) -> Itera
                 yield _read_nodes(file.header, path, piece.nodes, chosen)
                 return
             file.seek(piece.start)
-            for at in range(piece.start, piece.stop, most):
-                count = min(most, piece.stop - at)
+            for at in range(piece.start, piece.stop, max_points):
+                count = min(max_points, piece.stop - at)
                 points = file.read_points(count)
                 if len(points) != count:
                     raise _make_damage_error(path, f"fewer than {piece.tile.points} points")

@@ -84,12 +84,12 @@ def _read_header(file: BinaryIO) -> _LasHeader:
 
 
 def _check_header(header: _LasHeader, size: int) -> None:
-    least = _HEADER_BYTES.get(header.minor)
-    _require(least is not None, f"version 1.{header.minor}, which is unknown")
-    _require((least or 0) <= header.size <= header.points_at <= size, "its points begin beyond its end")
+    minimum = _HEADER_BYTES.get(header.minor)
+    _require(minimum is not None, f"version 1.{header.minor}, which is unknown")
+    _require((minimum or 0) <= header.size <= header.points_at <= size, "its points begin beyond its end")
     _require(header.format < len(_POINT_BYTES), f"point format {header.format}, which is unknown")
-    least = _POINT_BYTES[header.format]
-    _require(header.record >= least, f"points of {header.record} bytes, format {header.format} has {least}")
+    minimum = _POINT_BYTES[header.format]
+    _require(header.record >= minimum, f"points of {header.record} bytes, format {header.format} has {minimum}")
 
 
 def _check_records(file: BinaryIO, header: _LasHeader, size: int) -> bytes | None:

@@ -227,7 +227,7 @@ class _Entries:
         # What is spread is as long as a column that is stored whole; without any, the length is only claimed.
         if len(counts | given) > 1 or (not counts and max(given, default=0) > _MAX_EQUAL):
             raise ValueError(f"columns of {', '.join(map(str, sorted(counts | given)))} rows")
-        return {name: _spread(name, values, constant.get(name)) for name, values in stored.items()}
+        return {name: _broadcast(name, values, constant.get(name)) for name, values in stored.items()}
 
     def motion(self) -> Trajectory | None:
         """The motion through the sweep, if there is any."""
@@ -236,7 +236,7 @@ class _Entries:
         return Trajectory(self.array("trajectory_times"), self.array("trajectory_poses"))
 
 
-def _spread(name: str, values: Array, rows: int | None) -> Array:
+def _broadcast(name: str, values: Array, rows: int | None) -> Array:
     if rows is None:
         return values
     spread = np.broadcast_to(values, (rows, *values.shape[1:]))

@@ -85,7 +85,7 @@ def open_sweeps(
     """
     faults = Faults()
     heads = None if find_pose_file(folder) is not None else _read_heads(entry, files, faults if keep_going else None)
-    placing = _find_placing(folder, files, heads, rate_hz, faults if keep_going else None)
+    placing = _place_sweeps(folder, files, heads, rate_hz, faults if keep_going else None)
     check = _require_same_fields(entry, files)
     times, all_poses = placing.times, placing.poses
 
@@ -213,7 +213,7 @@ class _SweepPlacement:
     times_known: bool = True
 
 
-def _find_placing(
+def _place_sweeps(
     folder: Path, files: list[Path], heads: list[Header] | None, rate_hz: float | None, faults: Faults | None
 ) -> _SweepPlacement:
     stamps = parse_stamps(files)

@@ -49,9 +49,9 @@ def write_log(
     points: str = RESWEEP,
 ) -> None:
     """Fill ``folder`` with a bag; ``storage`` is one of `STORAGES`, ``points`` one of `POINTS`."""
-    for name, word, known in (("storage", storage, STORAGES), ("points", points, POINTS)):
-        if word not in known:
-            raise ResweepError(f"{name} '{word}': {nearest_names(word, known)}")
+    for name, given, known in (("storage", storage, STORAGES), ("points", points, POINTS)):
+        if given not in known:
+            raise ResweepError(f"{name} '{given}': {nearest_names(given, known)}")
     if frame == "world":
         raise ResweepError("a ROS bag keeps points in the sensor's frame; write frame='deskewed', or another format")
     rosbag2 = require("rosbags.rosbag2", "writing ROS bags")
@@ -65,8 +65,8 @@ def write_log(
         drive.finish()
         for key, value in ((SHIFT_KEY, drive.shift), (SCALE_KEY, drive.scale)):
             writer.set_custom_data(key, repr(value))
-    for made in bag.iterdir():
-        made.rename(folder / made.name)
+    for file in bag.iterdir():
+        file.rename(folder / file.name)
     bag.rmdir()
 
 

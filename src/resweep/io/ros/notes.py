@@ -43,11 +43,11 @@ def _read_notes(path: Path) -> Mapping[str, Any]:
 
 
 def _to_number(notes: Mapping[str, Any], key: str, default: float, path: Path) -> float:
-    word = notes.get(key, default)
+    text = notes.get(key, default)
     try:
-        value = float(word)
+        value = float(text)
     except (TypeError, ValueError):
         value = np.nan
     if not np.isfinite(value):
-        raise InputError(f"{path}: {key} in metadata.yaml is '{word}', not a number; write the bag again")
+        raise InputError(f"{path}: {key} in metadata.yaml is '{text}', not a number; write the bag again")
     return value

@@ -28,7 +28,7 @@ _POINTS = 12_000  # of a sweep, by which its motion is found
 _NEAR_M = 1.0  # nearer points are on the vehicle that carries the sensor
 _MIN_RINGS = 8  # fewer do not show how points were turned
 _MIN_MOVED_M = 0.1  # of the places that the beams of a sweep start from
-_MIN_DRIVE_M = 0.2  # of a turn: below it there is little to correct, and the sense of turning is not seen
+_MIN_DRIVE_M = 0.2  # of a turn: below it there is little to correct, and the direction of rotation is not seen
 _MAX_LEFT = 0.5  # share of the motion: if more seems to be left, points were not compensated with this drive
 _AROUND = (5, 3)  # sweeps by which speed and turn rate are read off the poses
 

@@ -108,7 +108,7 @@ class RealismModel:
             self.card.layout.check(sweep, image=False)
         except ResweepError as error:
             raise ResweepError(
-                "realism: the model takes ranges against the maximum range, and that of this sweep's sensor is "
+                "realism: the model takes ranges relative to the maximum range, and that of this sweep's sensor is "
                 "unknown; give the sensor"
             ) from error
         return self.card.range_max_m
@@ -116,11 +116,11 @@ class RealismModel:
     def predict_drops(self, channels: BeamChannels, threads: int = 0) -> Array:
         """The probability (b,) float32 that each beam is dropped; NaN where nothing returned anyway."""
         found = np.full(len(channels), np.nan, np.float32)
-        said = np.zeros(len(channels), np.float32)
+        drop = np.zeros(len(channels), np.float32)
         if self.drops:
             network = self._networks["drop"]
-            said = network.part.draw_by(network.run(channels, threads), channels)
-        rounded = np.round(np.clip(said, 0.0, 1.0) * np.float32(_STEPS)) / np.float32(_STEPS)
+            drop = network.part.draw_by(network.run(channels, threads), channels)
+        rounded = np.round(np.clip(drop, 0.0, 1.0) * np.float32(_STEPS)) / np.float32(_STEPS)
         return np.where(channels.occupied, rounded, found)
 
     def run(

@@ -255,9 +255,9 @@ class Layer(ABC):
 
         ``meshes`` are those that other layers have copies of, relabelled, by the identity of the first one.
         """
-        made = copy(self)
-        made.label = map_column(self.label, mapping)
-        return made
+        copied = copy(self)
+        copied.label = map_column(self.label, mapping)
+        return copied
 
     def list_planes(self) -> tuple[Array, Array] | None:
         """Places on its surfaces and their unit normals (n, 3) float64, which sweeps are registered to; None: none."""

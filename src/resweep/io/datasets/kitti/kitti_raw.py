@@ -67,7 +67,7 @@ def open_log(
     start, times, end, recorded = read_scan_times(path / "velodyne_points", index, rate_hz, RATE_HZ)
     faults = Faults()
     packets = _read_motion(path, index, times, recorded, calib, faults if keep_going else None)
-    motion = _make_still_motion(start, end) if packets is None else packets
+    motion = _make_stationary_motion(start, end) if packets is None else packets
     motion = motion.extended(_REACH_S)
     _check_covered(path, motion, start, end, faults if keep_going else None)
     boxes = _read_tracklets(path / "tracklet_labels.xml")
@@ -189,7 +189,7 @@ def _read_motion(
     return Trajectory(stamps[good], portable.matmul(project_packets(rows[good]), T_imu_velo))
 
 
-def _make_still_motion(start: Array, end: Array) -> Trajectory:
+def _make_stationary_motion(start: Array, end: Array) -> Trajectory:
     """The identity from the first start to the last end of the scans: poses that mean nothing."""
     times = np.array([start.min(), end.max()])
     return Trajectory(times, np.tile(np.eye(4), (2, 1, 1)))

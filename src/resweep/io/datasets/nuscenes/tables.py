@@ -47,7 +47,7 @@ def read_records(file: Path) -> Iterator[TableRecord]:
                 text, at = text[at:] + block, 0
                 continue
             if type(record) is not dict or not all(fits(record.get(name)) for name, fits in fields.items()):
-                raise _explain_misfit(record, fields, f"{file}, record {number}")
+                raise _explain_mismatch(record, fields, f"{file}, record {number}")
             number += 1
             yield record
 
@@ -106,7 +106,7 @@ _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
 }
 
 
-def _explain_misfit(record: Any, fields: dict[str, Callable[[Any], bool]], where: str) -> ResweepError:
+def _explain_mismatch(record: Any, fields: dict[str, Callable[[Any], bool]], where: str) -> ResweepError:
     """What is wrong with a record; the docstring of each check is what it expects."""
     if type(record) is not dict:
         return InputError(f"{where}: expected an object, got {type(record).__name__}; fetch the metadata again")
