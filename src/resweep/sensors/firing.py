@@ -59,7 +59,7 @@ def measure_pattern(sensor: Sensor) -> dict[str, float]:
     """
     firing = fire(sensor)
     ends = firing.direction[[firing.direction[:, 2].argmin(), firing.direction[:, 2].argmax()]].astype(np.float64)
-    elevation_deg = np.degrees(np.arctan2(ends[:, 2], np.hypot(ends[:, 0], ends[:, 1])))
+    elevation_deg = np.degrees(portable.arctan2(ends[:, 2], np.hypot(ends[:, 0], ends[:, 1])))
     return {
         "channels": sensor.n_channels,
         "elevation_from_deg": round(float(elevation_deg[0]), 2),

@@ -138,7 +138,7 @@ class Volumes(Layer):
 
     def list_half_axes(self, rows: Array) -> Array:
         """The two larger half axes (k, 2, 3) float32 metres of some volumes, as much of each as stops light."""
-        values, vectors = np.linalg.eigh(unpack_symmetric(self.covariance[rows]).astype(np.float32))
+        values, vectors = portable.eigh3(unpack_symmetric(self.covariance[rows]))
         stopping = np.sqrt(np.clip(1.0 - self.permeability[rows], _MIN_STOPPING, 1.0))
         length = self.tau * np.sqrt(np.maximum(values[:, 1:], 0.0)) * stopping[:, None]
         return np.asarray(vectors[:, :, 1:].swapaxes(1, 2) * length[:, :, None], np.float32)
