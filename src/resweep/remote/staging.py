@@ -11,7 +11,7 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -86,7 +86,14 @@ def publish(folder: Path, path: Path, last: str, first: Sequence[str] = ()) -> N
     for name in first:
         uploads.put(name)
     middle = [name for name in names if name != last and name not in first]
-    upload_at_once(uploads.put, middle, path)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        jobs = [pool.submit(uploads.put, name) for name in middle]
+        try:
+            for job in track(jobs, f"uploading {path}"):
+                job.result()
+        finally:
+            for job in jobs:
+                job.cancel()
     stale = set(bucket.list_all(root)) - {f"{root}/{name}" for name in (*names, UNFINISHED)}
     bucket.remove(sorted(stale))
     confirm_lock(path)
@@ -94,18 +101,6 @@ def publish(folder: Path, path: Path, last: str, first: Sequence[str] = ()) -> N
     bucket.remove([f"{root}/{UNFINISHED}"])
     uploads.forget()
     bucket.forget(root)
-
-
-def upload_at_once(put: Callable[[str], object], names: Sequence[str], path: RemotePath) -> None:
-    """Call ``put`` for each name of a file of ``path``, several at once; after an error no further one begins."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        jobs = [pool.submit(put, name) for name in names]
-        try:
-            for job in track(jobs, f"uploading {path}"):
-                job.result()
-        finally:
-            for job in jobs:
-                job.cancel()
 
 
 @contextmanager

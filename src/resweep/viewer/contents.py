@@ -72,9 +72,7 @@ def find_kind(word: str) -> Kind:
     return "log"
 
 
-def open_contents(
-    words: list[str], *, seed: int = 0, memory: int | str | None = None, **log_options: Any
-) -> ViewerContents:
+def open_contents(words: list[str], *, seed: int = 0, memory: str | None = None, **log_options: Any) -> ViewerContents:
     """Open all paths; ``memory`` bounds worlds, ``log_options`` are those of `open_log`."""
     from resweep.io import open_log
 

@@ -33,7 +33,7 @@ Z_UP_FROM_Y_UP = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0
 
 
 @dataclass(frozen=True)
-class _Geometry:
+class _Part:
     """One geometry of a file, with the nodes that place it: their names and transforms (4, 4)."""
 
     name: str
@@ -170,7 +170,7 @@ def _list_nodes(scene: Any, where: str) -> dict[str, list[str]]:
     return nodes
 
 
-def _list_parts(scene: Any, where: str) -> list[_Geometry]:
+def _list_parts(scene: Any, where: str) -> list[_Part]:
     """The scene's geometries with faces, in the order of their first node, checked."""
     nodes = _list_nodes(scene, where)
     parts = []
@@ -183,7 +183,7 @@ def _list_parts(scene: Any, where: str) -> list[_Geometry]:
         for node, matrix in zip(names, transforms, strict=True):
             _check_invertible(matrix, f"{where}: node '{node}'")
         material = getattr(getattr(geometry.visual, "material", None), "name", None) or ""
-        parts.append(_Geometry(name, str(material), geometry, tuple(names), transforms))
+        parts.append(_Part(name, str(material), geometry, tuple(names), transforms))
     if not parts:
         raise ResweepError(f"{where}: has no faces; a world needs a surface, not a cloud of points or lines")
     return parts
@@ -230,7 +230,7 @@ def _make_placement(scale: float, up: str, transform: ArrayLike | None, where: s
     return np.asarray(portable.matmul(given, matrix))
 
 
-def _check_choice(chosen: Any, parts: Iterable[_Geometry], where: str, field: str, kind: type) -> None:
+def _check_choice(chosen: Any, parts: Iterable[_Part], where: str, field: str, kind: type) -> None:
     """Raise if labels or reflectances are not numbers, or name what the file does not hold."""
     values = list(chosen.values()) if isinstance(chosen, Mapping) else [] if chosen is None else [chosen]
     for value in values:
@@ -244,7 +244,7 @@ def _check_choice(chosen: Any, parts: Iterable[_Geometry], where: str, field: st
             raise ResweepError(f"{where}: {field} names '{name}', which it does not hold; {nearest_names(name, known)}")
 
 
-def _choose_value(chosen: Any, part: _Geometry, default: Any) -> Any:
+def _choose_value(chosen: Any, part: _Part, default: Any) -> Any:
     """One value for a part, or a list of one per node where the dict names single nodes."""
     if not isinstance(chosen, Mapping):
         return default if chosen is None else chosen
@@ -253,7 +253,7 @@ def _choose_value(chosen: Any, part: _Geometry, default: Any) -> Any:
     return values[0] if all(value == values[0] for value in values) else values
 
 
-def _choose_origin(parts: Iterable[_Geometry], placed: Array) -> Array:
+def _choose_origin(parts: Iterable[_Part], placed: Array) -> Array:
     corners = []
     for part in parts:
         bounds = np.array([part.geometry.vertices.min(axis=0), part.geometry.vertices.max(axis=0)])
@@ -265,7 +265,7 @@ def _choose_origin(parts: Iterable[_Geometry], placed: Array) -> Array:
     return np.asarray(np.round((every.min(axis=0) + every.max(axis=0)) / 2))
 
 
-def _make_layer(part: _Geometry, transforms: Array, attributes: dict[str, Any]) -> Mesh | Instances:
+def _make_layer(part: _Part, transforms: Array, attributes: dict[str, Any]) -> Mesh | Instances:
     """A mesh, or instances if the part is placed more than once."""
     vertices = np.asarray(part.geometry.vertices, dtype=np.float64)
     faces = np.asarray(part.geometry.faces)

@@ -19,8 +19,8 @@ from resweep.worlds.native import Gaussians
 
 TAU = 2.0  # A, III-C: Mahalanobis distance within which a beam crosses a volume
 WHOLE_BEAM_M = 10.0  # of element_m, from which on volumes are those of whole beams
-_MIN_STOPPING = 0.06  # of a volume that is drawn: one that light nearly always passes is still to be seen
 _SYMMETRIC = (0, 1, 2, 4, 5, 8)  # xx, xy, xz, yy, yz, zz of a 3x3 matrix
+_MIN_STOPPING = 0.06  # of a volume that is drawn: one that light nearly always passes is still to be seen
 
 
 class Volumes(Layer):

@@ -13,18 +13,20 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 from resweep.errors import InputError, OutputError, ResweepError
+from resweep.progress import track
 from resweep.remote import RemotePath, is_remote
 from resweep.remote.buckets import ChangedError, Version
 from resweep.remote.leases import confirm_lock
-from resweep.remote.staging import upload_at_once
 
 FOLDER = "generations"
 FIELD, REPLACED = "generation", "replaces"
 _NAME = re.compile(r"[0-9a-f]{64}")
+_AT_ONCE = 8
 _TRIES = 5
 
 T = TypeVar("T")
@@ -93,7 +95,14 @@ def _upload(folder: Path, names: list[str], path: RemotePath, prefix: str) -> No
     bucket = path.bucket
     there = {key: entry.size for key, entry in bucket.list_all(prefix).items()}
     missing = [name for name in names if there.get(f"{prefix}/{name}") != (folder / name).stat().st_size]
-    upload_at_once(lambda name: bucket.write(f"{prefix}/{name}", folder / name), missing, path)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        jobs = [pool.submit(bucket.write, f"{prefix}/{name}", folder / name) for name in missing]
+        try:
+            for job in track(jobs, f"uploading {path}"):
+                job.result()
+        finally:
+            for job in jobs:
+                job.cancel()
 
 
 def _hash_files(folder: Path, names: list[str]) -> str:
