@@ -96,7 +96,7 @@ class Fault:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class LogPart:
     """What a slice of a log remembers: the ``whole`` log, and the numbers ``rows`` (n,) of its sweeps there."""
 
     whole: Log
@@ -150,7 +150,7 @@ class Log:
     map_filter: MapFilter | None = None
     prepared: bool = False
     steps: tuple[str, ...] = ()
-    part: Part | None = None
+    part: LogPart | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -175,7 +175,7 @@ class Log:
         rows = index if isinstance(index, slice) else np.asarray(index, dtype=None if len(index) else int)
         chosen = np.arange(len(self))[rows]
         load = self.load
-        part = Part(self.whole, self.numbers[chosen])
+        part = LogPart(self.whole, self.numbers[chosen])
         times, poses = self.times[chosen], self.poses[chosen]
         return replace(self, load=lambda i: load(int(chosen[i])), times=times, poses=poses, part=part)
 

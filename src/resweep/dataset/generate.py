@@ -170,7 +170,7 @@ def _sweep_runs(placed: list[PlacedRun], output: Path, layout: str, workers: Wor
         there = sum(len(item.times) for item in group) - sum(map(len, missing))
         done, resumed = done + there, resumed + there
         progress.advance(there)
-        task = partial(_make_sweep, _Work(sent, output.absolute(), layout, 1 if is_here(workers) else 0))
+        task = partial(_make_sweep, _TaskContext(sent, output.absolute(), layout, 1 if is_here(workers) else 0))
         items = [(at, number) for at, numbers in enumerate(missing) for number in numbers]
         results = map_batches(workers, task, items, "sweeping", show=False)
         for item, numbers in zip(group, missing, strict=True):
@@ -196,7 +196,7 @@ def _find_missing(item: PlacedRun, output: Path) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Work:
+class _TaskContext:
     """What tasks share: runs, where and how their sweeps are written, and the threads of each (0: all)."""
 
     runs: tuple[PlacedRun, ...]
@@ -205,7 +205,7 @@ class _Work:
     threads: int
 
 
-def _make_sweep(work: _Work, place: tuple[int, int]) -> None:
+def _make_sweep(work: _TaskContext, place: tuple[int, int]) -> None:
     """Simulate and write a sweep: ``place`` is the number of its run and its own."""
     item, at = work.runs[place[0]], place[1]
     simulator, facts = _open_simulator(item, work.threads), item.facts()

@@ -89,7 +89,7 @@ class PairTotals:
         pairs: list[tuple[int, int]],
         tolerance_rad: float | None,
         workers: Workers,
-        progress: Callable[[int, int], None] | None,
+        on_pair: Callable[[int, int], None] | None,
     ) -> None:
         """Compare all pairs, each a task of its own or a part of one."""
         sim, real = self.sim[pairs[0][0]], self.real[pairs[0][1]]
@@ -117,8 +117,8 @@ class PairTotals:
         results = map_batches(workers, partial(compare_at, self.comparison), pairs, "comparing", show=False)
         for done, (numbers, compared) in enumerate(zip(pairs, results, strict=True), start=1):
             self._add(*numbers, compared)
-            if progress is not None:
-                progress(done, len(pairs))
+            if on_pair is not None:
+                on_pair(done, len(pairs))
 
     def _add(self, at_sim: int, at_real: int, compared: PairResult) -> None:
         """Take in one pair."""

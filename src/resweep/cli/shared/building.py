@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from resweep.build import BuildConfig
     from resweep.log import Log
     from resweep.pose import Array
-
-_COUNTS = ("n_splats", "n_volumes", "n_faces")  # of a layer in the index of a world
 
 
 def check_world_folder(output: Path, overwrite: bool) -> None:
@@ -141,17 +140,19 @@ def build_world(
 def _print_world(output: Path, seconds: float) -> dict[str, Any]:
     """Print what a new world holds and from what it was built; returns that for ``--json``."""
     from resweep.worlds.store.index import read_index
+    from resweep.worlds.store.memory_sizes import count_rows
 
     index = read_index(output)
     low, high = index["bounds"]
-    counts = [(layer.get(name), layer["name"]) for layer in index["layers"] for name in _COUNTS]
-    parts = " and ".join(f"{count:,} {name}" for count, name in counts if count)
+    layers = Counter[str]()  # both layers that complete a world have one name
+    for layer in index["layers"]:
+        layers[layer["name"]] += count_rows(layer)
+    parts = " and ".join(f"{count:,} {name}" for name, count in layers.items())
     typer.echo(f"{output}: {parts} over {high[0] - low[0]:.0f} x {high[1] - low[1]:.0f} m")
     meta = index["meta"]
     if "scanner" in meta:
         typer.echo(f"{meta['scanner']}")
     typer.echo(f"from {meta['points']:,} points of {meta['sweeps']:,} sweeps, in {seconds:.1f} s")
-    layers = {str(name): count for count, name in counts if count}
     return {"layers": layers, "points": meta["points"], "sweeps": meta["sweeps"], "seconds": round(seconds, 3)}
 
 

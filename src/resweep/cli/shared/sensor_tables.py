@@ -47,9 +47,11 @@ def draw_pattern(sensor: Sensor, path: Path, json: bool) -> None:
 
 def _record_fit(found: SensorFit, output: Path | None) -> dict[str, Any]:
     """A fitted sensor for ``--json``."""
+    from resweep.sensors import measure_pattern
+
     return {
         **found.sensor.model_dump(mode="json", exclude_none=True),
-        **_count_figures(found.sensor),
+        **measure_pattern(found.sensor),
         "nearest": found.pattern.nearest.name,
         "elevation_rms_deg": round(found.pattern.elevation_rms_deg, 3),
         "character": found.figures.to_dict(),
@@ -100,27 +102,11 @@ def _print_figures(figures: SensorFigures) -> None:
     make_console().print(table)
 
 
-def _count_figures(sensor: Sensor) -> dict[str, Any]:
-    """What a table shows of a sensor; counted from the firing pattern itself."""
-    from resweep.sensors import fire
-    from resweep.sensors.pattern_plot import angles_deg
-
-    firing = fire(sensor)
-    lowest, highest = firing.direction[:, 2].argmin(), firing.direction[:, 2].argmax()
-    elevation = angles_deg(firing.direction[[lowest, highest]])[1]
-    return {
-        "channels": sensor.n_channels,
-        "elevation_from_deg": round(float(elevation[0]), 2),
-        "elevation_to_deg": round(float(elevation[1]), 2),
-        "azimuth_step_deg": round(firing.azimuth_step_deg, 5),
-        "pulses_per_sweep": len(firing),
-        "sweep_period_s": sensor.sweep_period_s,
-    }
-
-
 def print_catalog(catalog: list[Sensor], json: bool) -> None:
     """Print sensors, one a line, or as JSON."""
-    rows = [(sensor, _count_figures(sensor)) for sensor in catalog]
+    from resweep.sensors import measure_pattern
+
+    rows = [(sensor, measure_pattern(sensor)) for sensor in catalog]
     if json:
         keys = ("name", "title", "range_min_m", "range_max_m")
         brief = [{**{key: getattr(sensor, key) for key in keys}, **figures} for sensor, figures in rows]
@@ -144,7 +130,9 @@ def print_catalog(catalog: list[Sensor], json: bool) -> None:
 
 def print_spec(sensor: Sensor, json: bool) -> None:
     """Print the YAML of a sensor, with what follows from it as comments; or all of it as JSON."""
-    figures = _count_figures(sensor)
+    from resweep.sensors import measure_pattern
+
+    figures = measure_pattern(sensor)
     if json:
         typer.echo(json_format.dumps({**sensor.model_dump(mode="json", exclude_none=True), **figures}, indent=2))
         return

@@ -46,17 +46,6 @@ class Sprites:
         return Sprites(self.centre[rows], self.half[rows], self.rgb[rows], self.of)
 
 
-def find_axes(normal: Array) -> Array:
-    """Two unit vectors (k, 2, 3) across each unit ``normal`` (k, 3), and across each other."""
-    x, y, z = np.asarray(normal, np.float32).T
-    sign = np.copysign(np.float32(1.0), z)
-    a = -1.0 / (sign + z)
-    b = x * y * a
-    first = np.stack([1.0 + sign * x * x * a, sign * b, -sign * x], axis=1)
-    second = np.stack([b, sign + y * y * a, -y], axis=1)
-    return np.stack([first, second], axis=1)
-
-
 def split_by_size(
     shown: Sprites, eye: Array, max_discs: int = MAX_DISCS
 ) -> tuple[Sprites, list[tuple[Sprites, float]]]:
