@@ -53,12 +53,12 @@ def check_tiles_for_workers(config: BuildConfig, stationary: bool) -> None:
     """Raise if a build cannot be divided into tiles, which workers would build."""
     if stationary:
         raise ResweepError(
-            "workers: the world of a sensor that stood still is built in one piece, by one process; leave them out, or "
+            "workers: the world of a sensor that stood still is built in one piece, by one process; give none, or "
             "set stationary to never"
         )
     if not config.can_be_tiled:
         raise ResweepError(
-            "workers: this method needs the whole map in one piece, which one process builds; leave them out, or take "
+            "workers: this method needs the whole map in one piece, which one process builds; give none, or take "
             "a method that builds by tiles, such as hybrid or splats"
         )
 
