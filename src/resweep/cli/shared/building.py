@@ -113,11 +113,14 @@ class Recordings:
         return shlex.join([*command, "-o", "out"])
 
 
-def print_plan(log: Log, config: BuildConfig, as_json: bool, **options: Any) -> None:
-    """Print how a world would be built."""
+def print_plan(log: Log, config: BuildConfig, as_json: bool, cluster: str | None, **options: Any) -> None:
+    """Print how a world would be built; what could not be built so is an error here too."""
     from resweep.build.plan import resolve
+    from resweep.build.refusals import check_tiles_for_workers
 
     plan = resolve(log, config, progress=True, **options)
+    if cluster is not None:
+        check_tiles_for_workers(plan.config, plan.stationary)
     typer.echo(json.dumps(plan.to_dict()) if as_json else str(plan).rstrip())
 
 
