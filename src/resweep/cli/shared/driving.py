@@ -19,7 +19,7 @@ def is_run(word: str) -> bool:
     """Whether a folder holds one run."""
     from resweep.drive.run import FILE
 
-    return (Path(word) / FILE).is_file()
+    return (Path(word) / FILE).exists()  # whatever it is: reading it says what is wrong
 
 
 def drive_run(folder: Path, output: Path) -> None:

@@ -227,12 +227,12 @@ def _start_worker() -> None:
     _core.set_thread_limit(1)
 
 
-def rebuild_loop(run: Run) -> Loop:
-    """The loop of a saved run whose world has a name; to replay it."""
+def rebuild_loop(run: Run, where: str = "run") -> Loop:
+    """The loop of a saved run whose world has a name; to replay it. Errors name ``where`` the run came from."""
     settings = run.settings
     name = str(settings.get("world", ""))
     if not name or settings.get("actors"):
-        raise ResweepError("run: it does not name its world, or had actors of its own; replay it with its Loop")
+        raise ResweepError(f"{where}: it does not name its world, or had actors of its own; replay it with its Loop")
     word, _, seed = name.rpartition(" ")
     try:
         return Loop(
@@ -247,11 +247,11 @@ def rebuild_loop(run: Run) -> Loop:
             seed=settings["seed"],
             world_name=name,
         )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ResweepError(f"run: its settings are damaged ({error})") from error
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise ResweepError(f"{where}: its settings are damaged ({error}); run the drive again") from error
 
 
 def replay_run(folder: str | Path, output: Path) -> Run:
     """Drive the run in ``folder`` once more by its recorded commands, and write it with its sweeps to ``output``."""
     recorded = load_run(folder)
-    return rebuild_loop(recorded).replay(recorded, output)
+    return rebuild_loop(recorded, str(Path(folder) / FILE)).replay(recorded, output)
