@@ -104,7 +104,6 @@ class Episode:
         """Drive on under a command, or under `BRAKE`, until the next one is due.
 
         A command that is no two finite numbers is an error, and changes nothing.
-
         ``known`` gives sweeps that exist already; ``on_sweep`` gets every sweep as it ends. Without it, sweeps have
         no more than the observation shows.
         """

@@ -53,9 +53,10 @@ class DriveEnv(gymnasium.Env):  # type: ignore[misc,name-defined]
     """A `Loop` as an environment; the loop needs a goal, and at least one LiDAR.
 
     Actions (2,) from -1 to 1 span the vehicle's commands; what is beyond acts as the nearer end. An action of another
-    shape or with NaN or infinity is a `ResweepError`, and the drive stays as it was. Observations are ``ranges`` (sectors,), metres to the nearest
-    return in each direction counter-clockwise from behind, and ``state``: speed, yaw rate, distance and
-    bearing of the goal. Place and heading are as GPS and compass read them. ``reset(seed=...)`` seeds the sensors.
+    shape or with NaN or infinity is a `ResweepError`, and the drive stays as it was. Observations are ``ranges``
+    (sectors,), metres to the nearest return in each direction counter-clockwise from behind, and ``state``: speed, yaw
+    rate, distance and bearing of the goal. Place and heading are as GPS and compass read them. ``reset(seed=...)``
+    seeds the sensors.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 10}

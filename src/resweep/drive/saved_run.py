@@ -75,7 +75,7 @@ class _Rig(_Strict):
 
 
 class _Settings(_Strict):
-    """All that decided the run; vehicle, rig, config and scenario are checked by their own models when it is rebuilt."""
+    """All that decided the run; vehicle, config and scenario are checked by their own models when it is rebuilt."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -16,19 +16,23 @@ _OUTSIDE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 def parse_json(text: str | bytes) -> Any:
     """What a JSON text says; ValueError for NaN, infinity, a key given twice, huge integers and deep nesting."""
     if isinstance(text, bytes):
-        text = text.decode("utf-8")
+        text = text.decode("utf-8-sig")  # some programs begin UTF-8 with a byte order mark
     if text.count("[") + text.count("{") > MAX_DEPTH:
         _check_depth(text)
     try:
-        return json.loads(
-            text,
-            parse_float=_parse_float,
-            parse_int=_parse_integer,
-            parse_constant=_refuse_constant,
-            object_pairs_hook=_make_object,
-        )
+        return make_decoder().decode(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+
+
+def make_decoder() -> json.JSONDecoder:
+    """What decodes JSON piece by piece as `parse_json` does, but for the bound on nesting."""
+    return json.JSONDecoder(
+        parse_float=_parse_float,
+        parse_int=_parse_integer,
+        parse_constant=_refuse_constant,
+        object_pairs_hook=_make_object,
+    )
 
 
 def format_json(value: Any, **layout: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import multiprocessing
 import os
 import signal
@@ -30,6 +29,7 @@ from resweep.drive.vehicles import Vehicle
 from resweep.errors import InputError, OutputError, ResweepError, nearest_names
 from resweep.files import write_file
 from resweep.files.partial import discard_leftover
+from resweep.files.strict_json import format_json, parse_json
 from resweep.optional import require
 from resweep.progress import track
 from resweep.scenario import Scenario
@@ -181,17 +181,17 @@ def run_campaign(
     rows = list(map_cases(task, cases, workers))
     summary = summarise(rows)
     if output is not None:
-        write_file(output / SUMMARY, (json.dumps(summary, indent=1) + "\n").encode())
+        write_file(output / SUMMARY, (format_json(summary, indent=1) + "\n").encode())
     return summary
 
 
 def _check_folder(output: Path, campaign: Campaign, cases: Sequence[Case]) -> None:
     """Record the campaign of a folder; a folder of another campaign is an error."""
-    wanted = json.loads(json.dumps({"campaign": asdict(campaign), "cases": [asdict(case) for case in cases]}))
+    wanted = parse_json(format_json({"campaign": asdict(campaign), "cases": [asdict(case) for case in cases]}))
     file = output / CAMPAIGN
     if file.is_file():
         try:
-            known = json.loads(file.read_text(encoding="utf-8"))
+            known = parse_json(file.read_text(encoding="utf-8"))
         except ValueError as error:
             raise InputError(f"{file}: damaged ({error}); choose another folder") from error
         if known == wanted:
@@ -201,7 +201,7 @@ def _check_folder(output: Path, campaign: Campaign, cases: Sequence[Case]) -> No
         # Nothing was driven with those settings: they were corrected.
     elif output.is_dir() and any(output.iterdir()):
         raise OutputError(f"{output}: exists and is no campaign; choose another folder or empty it first")
-    write_file(file, (json.dumps(wanted, indent=1) + "\n").encode())
+    write_file(file, (format_json(wanted, indent=1) + "\n").encode())
 
 
 def map_cases(task: Callable[[Case], dict[str, Any]], cases: Sequence[Case], workers: int) -> Iterator[dict[str, Any]]:

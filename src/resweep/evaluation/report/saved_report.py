@@ -25,6 +25,7 @@ from resweep.files.untrusted import MAX_JSON_BYTES, read_bytes
 
 FORMAT, VERSION = "resweep-report", 1
 _LARGEST = 1e15  # of any figure: metres to the sun are 1.5e11, and larger ones fit no table
+_ROUNDING = 1e-6  # by which a share may pass its end
 _MAX_TEXT = 20_000  # characters of a name or a note
 _MAX_CELLS = 50_000_000  # of the ground as a picture
 
@@ -32,7 +33,7 @@ Text = Annotated[str, Field(max_length=_MAX_TEXT)]
 Figure = Annotated[float, Field(ge=-_LARGEST, le=_LARGEST)]
 Size = Annotated[float, Field(ge=0.0, le=_LARGEST)]
 Count = Annotated[int, Field(ge=0, le=int(_LARGEST))]
-Ratio = Annotated[float, Field(ge=0.0, le=1.0)]
+Ratio = Annotated[float, Field(ge=0.0, le=1.0 + _ROUNDING)]
 
 
 def _check_metrics(values: dict[str, Any]) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def _check_metrics(values: dict[str, Any]) -> dict[str, Any]:
         if name not in METRICS:
             raise ValueError(f"metric '{name:.80}' is unknown; {nearest_names(name, METRICS)}")
         low, high = _find_bounds(name)
-        if value is not None and not low <= value <= high:
+        if value is not None and not low - _ROUNDING <= value <= high + _ROUNDING:
             raise ValueError(
                 f"{name} is {value:g}, expected {f'{low:g} to {high:g}' if high == 1.0 else 'no less than 0'}"
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import FaultKind, InputError, SweepError
+from resweep.files.strict_json import parse_json
 from resweep.io.clouds.box import Box
 from resweep.io.clouds.octree import Node, Octree, has_octree, read_layout
 from resweep.io.files.las import DAMAGE, find_header
@@ -83,7 +83,7 @@ def _make_damage_error(path: Path, problem: str) -> SweepError:
 def _read_facts(records: list[Any]) -> Mapping[str, Any] | None:
     for record in records:
         if (record.user_id, record.record_id) == FACTS:
-            facts = json.loads(record.record_data_bytes())
+            facts = parse_json(record.record_data_bytes())
             if isinstance(facts, dict):
                 return facts
     return None

@@ -6,7 +6,6 @@ z is assumed, as it is of trimesh objects. ``up`` says otherwise.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from resweep import portable
 from resweep.errors import InputError, ResweepError, nearest_names
+from resweep.files.strict_json import parse_json
 from resweep.pose import Array
 from resweep.worlds.layers.colour_reflectance import find_face_reflectance
 from resweep.worlds.layers.instances import Instances
@@ -153,7 +153,7 @@ def _check_accessors(path: Path) -> None:
         if at != len(data) or not lengths:
             raise ValueError(f"chunks of {at} bytes in {len(data)}")
         data = data[20 : 20 + lengths[0]]  # the first is the JSON
-    accessors = json.loads(data)["accessors"]
+    accessors = parse_json(data)["accessors"]
     for at, accessor in enumerate(accessors):
         if "bufferView" not in accessor and accessor["count"] > len(data):
             raise ValueError(f"accessor {at} counts {accessor['count']} items, and the file has none of them")

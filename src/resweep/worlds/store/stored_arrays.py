@@ -7,7 +7,6 @@ checked before it is unpacked: the size that its Blosc header promises must be t
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ import zarr
 from zarr.core.buffer import Buffer, cpu
 from zarr.storage import MemoryStore
 
+from resweep.files.strict_json import parse_json
 from resweep.files.untrusted import check_no_link, read_json, total_memory
 from resweep.pose import Array
 from resweep.remote.paths import is_remote, read_objects
@@ -108,7 +108,7 @@ class _RemoteFiles:
             (self._metadata,) = read_objects([self._where / "zarr.json"], _MAX_METADATA_BYTES)
         except FileNotFoundError as error:
             raise ValueError("it has no zarr.json; only Zarr version 3 is read") from error
-        return json.loads(self._metadata)
+        return parse_json(self._metadata)
 
     def open_array(self, chunks: Mapping[int, tuple[str, ...]], expected: int) -> Any:
         """An array in memory that has these ``chunks``, which unpack to the ``expected`` bytes."""

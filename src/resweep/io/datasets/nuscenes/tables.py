@@ -6,13 +6,13 @@ and only what the scene needs is kept.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from resweep.errors import InputError, ResweepError, nearest_names
+from resweep.files.strict_json import format_json, make_decoder
 from resweep.io.datasets.json_files import is_inside
 
 TableRecord = dict[str, Any]
@@ -27,7 +27,7 @@ def read_records(file: Path) -> Iterator[TableRecord]:
     """The records of one table, in order, without holding the table."""
     if not file.is_file():
         raise InputError(f"{file}: missing; fetch the metadata of this version of nuScenes again")
-    decoder, fields, number = json.JSONDecoder(), _FIELDS.get(file.stem, {}), 0
+    decoder, fields, number = make_decoder(), _FIELDS.get(file.stem, {}), 0
     with file.open(encoding="utf-8", errors="replace") as stream:
         text = stream.read(_BLOCK).lstrip(_SPACE)
         if not text.startswith("["):
@@ -111,7 +111,7 @@ def _explain_misfit(record: Any, fields: dict[str, Callable[[Any], bool]], where
     if type(record) is not dict:
         return InputError(f"{where}: expected an object, got {type(record).__name__}; fetch the metadata again")
     name, fits = next((name, fits) for name, fits in fields.items() if not fits(record.get(name)))
-    shown = json.dumps(record[name])[:40] if name in record else "nothing"
+    shown = format_json(record[name])[:40] if name in record else "nothing"
     return InputError(f"{where}: '{name}' must be {fits.__doc__}, got {shown}; fetch the metadata again")
 
 
