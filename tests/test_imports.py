@@ -35,8 +35,9 @@ ORDER = [
     {"pose"},
     {"remote"},
     {"work", "memory"},
-    {"schema"},
-    {"portable", "embree_library", "config", "files", "progress", "optional"},
+    {"schema", "saved_record"},
+    {"config"},
+    {"portable", "embree_library", "files", "progress", "optional"},
     {"terminal"},
     {"_core", "errors"},
 ]

@@ -14,7 +14,7 @@ from resweep.errors import OutputError, ResweepError
 from resweep.files.locks import INSIDE
 from resweep.files.partial import describe_files
 from resweep.files.strict_json import format_json, parse_json
-from resweep.files.untrusted import read_json
+from resweep.files.untrusted import open_regular, read_bytes, read_json
 from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA
 from resweep.remote import find_path, is_remote
 from resweep.remote.staging import UNFINISHED
@@ -79,10 +79,10 @@ def _fingerprint(word: str) -> str:
     if is_remote(path):
         return _fingerprint_remote(path)
     if path.is_file():
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(read_bytes(path)).hexdigest()
     digest = hashlib.sha256()
     for file in sorted(item for item in path.rglob("*") if item.is_file()):
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             stream.seek(0 if file.suffix == ".json" else max(0, file.stat().st_size - _CHECKSUM_BYTES))
             digest.update(f"{file.relative_to(path)} {file.stat().st_size} ".encode() + stream.read())
     return digest.hexdigest() if path.is_dir() else word
@@ -107,7 +107,7 @@ def check_output(output: Path, record: dict[str, Any]) -> None:
     if not output.exists() or all(item.name in (INSIDE, UNFINISHED) for item in output.iterdir()):
         return
     try:
-        old = parse_json((output / RECORD).read_text(encoding="utf-8"))
+        old = parse_json(read_bytes(output / RECORD))
     except (OSError, ValueError):
         old = None
     if not isinstance(old, dict) or old.get("format") != FORMAT:

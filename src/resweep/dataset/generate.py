@@ -26,6 +26,7 @@ from resweep.dataset.layouts import RunFacts, express_labels, is_complete, write
 from resweep.dataset.random_traffic import add_traffic
 from resweep.files import lock_local, write_file
 from resweep.files.strict_json import format_json, parse_json
+from resweep.files.untrusted import read_bytes
 from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA, KittiCamera
 from resweep.io.source import make_absolute_name
 from resweep.labels import LabelSet
@@ -108,7 +109,7 @@ def _generate(plan: DatasetPlan, output: Path, workers: Workers, progress: bool)
     record = make_record(plan, runs)
     check_output(output, record)
     if is_remote(output) and (output / RUNS).is_file() and not is_unfinished(output):
-        sweeps = sum(run["sweeps"] for run in parse_json((output / RUNS).read_text(encoding="utf-8")))
+        sweeps = sum(run["sweeps"] for run in parse_json(read_bytes(output / RUNS)))
         return Summary(len(runs), sweeps, sweeps)
     with lock_local(place := stage(output)):
         summary = _make(plan, place, runs, record, workers, progress)

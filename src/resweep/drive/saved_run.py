@@ -6,11 +6,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from resweep.config import explain
 from resweep.errors import InputError
 from resweep.files.untrusted import read_json
+from resweep.saved_record import SavedRecord, check_record
 
 FORMAT, VERSION = "resweep-run", 2
 STATE_FIELDS = (
@@ -35,11 +35,7 @@ Plain = dict[str, Any]
 Row = Annotated[list[Figure], Field(min_length=len(STATE_FIELDS), max_length=len(STATE_FIELDS))]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class SavedEvent(_Strict):
+class SavedEvent(SavedRecord):
     """What happened, and when; the rest of an event depends on its kind."""
 
     model_config = ConfigDict(extra="allow")
@@ -48,7 +44,7 @@ class SavedEvent(_Strict):
     kind: Text
 
 
-class SavedDecision(_Strict):
+class SavedDecision(SavedRecord):
     """The command of a step: two numbers, or ``brake``."""
 
     command: Literal["brake"] | Annotated[list[Figure], Field(min_length=2, max_length=2)]
@@ -56,55 +52,55 @@ class SavedDecision(_Strict):
     end: Text
 
 
-class _Nearness(_Strict):
+class _ActorNearness(SavedRecord):
     min_distance_m: Size | None
     min_ttc_s: Size | None
     first_seen_s: Figure | None
 
 
-class _Lidar(_Strict):
+class _RigLidar(SavedRecord):
     model_config = ConfigDict(extra="allow")
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$", max_length=100)]  # of a folder too
 
 
-class _Rig(_Strict):
+class _RunRig(SavedRecord):
     model_config = ConfigDict(extra="allow")
 
-    lidars: list[_Lidar]
+    lidars: list[_RigLidar]
 
 
-class _Settings(_Strict):
+class _RunSettings(SavedRecord):
     """All that decided the run; vehicle, config and scenario are checked by their own models when it is rebuilt."""
 
     model_config = ConfigDict(extra="allow")
 
     world: Text
     vehicle: Plain
-    rig: _Rig
+    rig: _RunRig
     config: Plain
     scenario: Plain | None
     start: Annotated[list[Figure], Field(min_length=3, max_length=3)]
     start_speed_mps: Figure
     duration_s: Size
-    reactive: dict[str, Plain] = {}
-    actors: list[Any] = []
+    reactive: dict[str, Plain] = Field(default_factory=dict)
+    actors: list[Any] = Field(default_factory=list)
     seed: Annotated[int, Field(ge=0)]
 
 
-class SavedRun(_Strict):
+class SavedRun(SavedRecord):
     """What `Run.to_plain` gives."""
 
     format: Literal["resweep-run"]
     version: Literal[2]
     outcome: Literal["goal", "collision", "left-ground", "time", "gave-up", "no-answer"]
     figures: dict[Text, Figure | None]
-    actors: dict[Text, _Nearness]
+    actors: dict[Text, _ActorNearness]
     events: list[SavedEvent]
     state_fields: list[str]
     states: Annotated[list[Row], Field(min_length=1)]
     decisions: list[SavedDecision]
-    settings: _Settings
+    settings: _RunSettings
 
     @model_validator(mode="after")
     def _fits(self) -> SavedRun:
@@ -123,11 +119,5 @@ def read_record(file: Path) -> dict[str, Any]:
         raise InputError(f"{file}: is no saved run; give the folder that a loop was run into")
     if data.get("version") != VERSION:
         raise InputError(f"{file}: version {data.get('version')!r:.40}, this Resweep reads {VERSION}; {_AGAIN}")
-    try:
-        SavedRun.model_validate(data)
-    except ValidationError as error:
-        (name, problem), *others = explain(error, SavedRun).problems
-        more = f" (and {len(others)} more)" if others else ""
-        where = f"{name}: {problem}" if name else problem
-        raise InputError(f"{file}: damaged, {where}{more}; {_AGAIN}") from None
+    check_record(data, SavedRun, str(file), _AGAIN)
     return data

@@ -18,6 +18,7 @@ from pydantic import Field
 from resweep import _core
 from resweep.config import Spec
 from resweep.errors import InputError
+from resweep.files.untrusted import read_bytes
 from resweep.pose import Array
 from resweep.simulate.beam_channels import BeamChannels, number_beams
 
@@ -39,7 +40,7 @@ class RecordedScatter(Spec):
         """The levels (sweeps, rings, columns) uint8 in the folder of a model."""
         path = folder / self.file
         try:
-            data = path.read_bytes()
+            data = read_bytes(path)
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror}); learn the model again") from error
         if hashlib.sha256(data).hexdigest() != self.sha256:

@@ -13,6 +13,7 @@ from resweep.boxes import BOX_MARGIN_M
 from resweep.dataset.actor_annotations import Annotations
 from resweep.files import write_file
 from resweep.files.strict_json import format_json, parse_json
+from resweep.files.untrusted import read_bytes
 from resweep.io import poses
 from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA, KittiCamera
 from resweep.io.files import kitti_bin
@@ -72,7 +73,7 @@ def write_poses(folder: Path, run: RunFacts) -> None:
 
 def read_objects(folder: Path, at: int) -> list[dict[str, Any]]:
     """The objects that a complete sweep's boxes list."""
-    record = parse_json((folder / "boxes" / f"{at:06d}.json").read_text(encoding="utf-8"))
+    record = parse_json(read_bytes(folder / "boxes" / f"{at:06d}.json"))
     objects: list[dict[str, Any]] = record["objects"]
     return objects
 

@@ -30,6 +30,7 @@ from resweep.errors import InputError, OutputError, ResweepError, nearest_names
 from resweep.files import write_file
 from resweep.files.partial import discard_leftover
 from resweep.files.strict_json import format_json, parse_json
+from resweep.files.untrusted import read_plain_text
 from resweep.optional import require
 from resweep.progress import track
 from resweep.scenario import Scenario
@@ -191,7 +192,7 @@ def _check_folder(output: Path, campaign: Campaign, cases: Sequence[Case]) -> No
     file = output / CAMPAIGN
     if file.is_file():
         try:
-            known = parse_json(file.read_text(encoding="utf-8"))
+            known = parse_json(read_plain_text(file))
         except ValueError as error:
             raise InputError(f"{file}: damaged ({error}); choose another folder") from error
         if known == wanted:

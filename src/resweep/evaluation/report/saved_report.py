@@ -9,19 +9,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
-    ValidationError,
     model_validator,
 )
 
-from resweep.config import explain
 from resweep.errors import InputError, UnreadableFileError, nearest_names
 from resweep.evaluation.metrics.metrics import METRICS
 from resweep.files.strict_json import parse_json
 from resweep.files.untrusted import MAX_JSON_BYTES, read_bytes
+from resweep.saved_record import SavedRecord, check_record
 
 FORMAT, VERSION = "resweep-report", 1
 _LARGEST = 1e15  # of any figure: metres to the sun are 1.5e11, and larger ones fit no table
@@ -66,11 +64,7 @@ def _check_units(units: dict[str, str]) -> dict[str, str]:
 Metrics = Annotated[dict[str, Figure | None], AfterValidator(_check_metrics)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class _Settings(_Strict):
+class _ReportSettings(SavedRecord):
     """What was compared, and how."""
 
     model_config = ConfigDict(extra="ignore")
@@ -82,13 +76,13 @@ class _Settings(_Strict):
     range_max_m: Annotated[float, Field(gt=0.0, le=_LARGEST)] | None = None
     labels: Text = ""
     labels_title: Text = ""
-    unlabelled_labels: list[int] = []
-    thin_labels: list[int] = []
-    worst_rows: list[Count] = []
+    unlabelled_labels: list[int] = Field(default_factory=list)
+    thin_labels: list[int] = Field(default_factory=list)
+    worst_rows: list[Count] = Field(default_factory=list)
     beams_left_out: Count = 0
 
 
-class _RangeBin(_Strict):
+class _RangeBin(SavedRecord):
     from_m: Size
     to_m: Size | None
     beams: Count
@@ -98,21 +92,21 @@ class _RangeBin(_Strict):
     surplus: Count
 
 
-class _Returns(_Strict):
+class _ReturnCounts(SavedRecord):
     both: Count
     missing: Count
     surplus: Count
     neither: Count
 
 
-class _Curves(_Strict):
+class _ErrorCurves(SavedRecord):
     histogram_edges_m: list[Figure]
     histogram_counts: list[Size]
     cdf_at_m: list[Annotated[float, Field(gt=0.0, le=_LARGEST)]]
     cdf_share: list[Ratio]
 
     @model_validator(mode="after")
-    def _fits(self) -> _Curves:
+    def _fits(self) -> _ErrorCurves:
         _check_rising("histogram_edges_m", self.histogram_edges_m)
         _check_rising("cdf_at_m", self.cdf_at_m)
         if len(self.histogram_edges_m) != len(self.histogram_counts) + 1:
@@ -124,7 +118,7 @@ class _Curves(_Strict):
         return self
 
 
-class _Ground(_Strict):
+class _GroundCells(SavedRecord):
     cell_m: Annotated[float, Field(gt=1e-3, le=_LARGEST)]
     x_m: list[Figure]
     y_m: list[Figure]
@@ -132,7 +126,7 @@ class _Ground(_Strict):
     right: list[Count]
 
     @model_validator(mode="after")
-    def _fits(self) -> _Ground:
+    def _fits(self) -> _GroundCells:
         lengths = {len(values) for values in (self.x_m, self.y_m, self.beams, self.right)}
         if len(lengths) > 1 or not self.x_m:
             raise ValueError("x_m, y_m, beams and right: expected lists of one length")
@@ -142,26 +136,26 @@ class _Ground(_Strict):
         return self
 
 
-class _Confidence(_Strict):
+class _ConfidenceBin(SavedRecord):
     returns: Annotated[int, Field(gt=0, le=int(_LARGEST))]
     confidence: Ratio
     right: Ratio
 
 
-class _Placement(_Strict):
+class _PlacementRow(SavedRecord):
     placement: Text
     drawn: Metrics
     most_likely: Metrics
 
     @model_validator(mode="after")
-    def _fits(self) -> _Placement:
+    def _fits(self) -> _PlacementRow:
         for name in ("range_median_m", "within_0.10m"):
             if not (name in self.drawn and name in self.most_likely):
                 raise ValueError(f"drawn and most_likely: {name} is missing")
         return self
 
 
-class _SweepRow(_Strict):
+class _SweepRow(SavedRecord):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Figure | None] = Field(init=False)
 
@@ -175,7 +169,7 @@ class _SweepRow(_Strict):
         return self
 
 
-class _ClassRow(_Strict):
+class _ClassRow(SavedRecord):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Figure | None] = Field(init=False)
 
@@ -197,7 +191,7 @@ def _take_nothing(value: Any) -> Any:
 Maybe = BeforeValidator(_take_nothing)
 
 
-class SavedReport(_Strict):
+class SavedReport(SavedRecord):
     """What `Report.save` writes as JSON. Reports of older versions lack the last five."""
 
     format: Literal["resweep-report"]
@@ -205,15 +199,15 @@ class SavedReport(_Strict):
     metrics: Metrics
     per_sweep: list[_SweepRow]
     per_class: dict[Text, _ClassRow]
-    range_errors: Annotated[_Curves | None, Maybe]
+    range_errors: Annotated[_ErrorCurves | None, Maybe]
     notes: list[Text]
-    settings: _Settings
-    units: Annotated[dict[Text, Text], AfterValidator(_check_units)] = {}
-    per_range: list[_RangeBin] = []
-    returns: Annotated[_Returns | None, Maybe] = None
-    ground: Annotated[_Ground | None, Maybe] = None
-    calibration: list[_Confidence] = []
-    placements: list[_Placement] = []
+    settings: _ReportSettings
+    units: Annotated[dict[Text, Text], AfterValidator(_check_units)] = Field(default_factory=dict)
+    per_range: list[_RangeBin] = Field(default_factory=list)
+    returns: Annotated[_ReturnCounts | None, Maybe] = None
+    ground: Annotated[_GroundCells | None, Maybe] = None
+    calibration: list[_ConfidenceBin] = Field(default_factory=list)
+    placements: list[_PlacementRow] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _fits(self) -> SavedReport:
@@ -239,13 +233,7 @@ def read_record(path: Path) -> dict[str, Any]:
     missing = [name for name, field in SavedReport.model_fields.items() if field.is_required() and name not in record]
     if missing:
         raise InputError(f"{path}: damaged, it lacks {', '.join(missing)}; evaluate again")
-    try:
-        SavedReport.model_validate(record)
-    except ValidationError as error:
-        (name, problem), *others = explain(error, SavedReport).problems
-        more = f" (and {len(others)} more)" if others else ""
-        where = f"{name}: {problem}" if name else problem
-        raise InputError(f"{path}: damaged, {where}{more}; evaluate again") from None
+    check_record(record, SavedReport, str(path), "evaluate again")
     return record
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from resweep.errors import FaultKind, InputError, SweepError
 from resweep.files.strict_json import parse_json
+from resweep.files.untrusted import open_regular
 from resweep.io.clouds.box import Box
 from resweep.io.clouds.octree import Node, Octree, has_octree, read_layout
 from resweep.io.files.las import DAMAGE, find_header
@@ -179,7 +180,7 @@ def _read_nodes(header: Any, path: Path, nodes: tuple[Node, ...], chosen: Any) -
 
     laszip = header.vlrs.get_by_id("laszip encoded", (22204,))[0].record_data
     out = np.zeros(sum(node.points for node in nodes) * header.point_format.size, np.uint8)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         parts = []
         for node in nodes:
             file.seek(node.offset)

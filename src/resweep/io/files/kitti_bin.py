@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from resweep.errors import FaultKind, InputError, OutputError, SweepError
+from resweep.files.untrusted import read_bytes
 from resweep.io.format import Format
 from resweep.io.points.columns import check_finite, express_points, sweep_from_columns
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
@@ -81,7 +82,7 @@ def read_columns(path: Path, labels: Path | None = None) -> dict[str, Array]:
     """The columns (n,) of the scan in a ``.bin`` file, in their stored order, with labels as `read` takes them."""
     if path.name.lower().endswith(".pcd.bin"):
         raise InputError(f"{path}: a nuScenes scan has five numbers a point, not KITTI's four; convert it first")
-    data = path.read_bytes()
+    data = read_bytes(path)
     if len(data) % _ROW_BYTES:
         raise SweepError(
             f"{path}: truncated or not a KITTI scan ({len(data)} bytes are not rows of {_ROW_BYTES}: x y z intensity)",
@@ -99,7 +100,7 @@ def read_columns(path: Path, labels: Path | None = None) -> dict[str, Array]:
 
 def read_labels(path: Path, count: int) -> tuple[Array, Array]:
     """Labels and instances (n,) int32 of ``count`` points."""
-    data = path.read_bytes()
+    data = read_bytes(path)
     if len(data) != 4 * count:
         raise SweepError(
             f"{path}: {len(data)} bytes for {count} points, {4 * count} expected; it belongs to another scan",

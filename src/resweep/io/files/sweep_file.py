@@ -19,6 +19,7 @@ import numpy as np
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, InputError, OutputError, ResweepError, SweepError
 from resweep.files.strict_json import format_json, parse_json
+from resweep.files.untrusted import open_regular
 from resweep.io.format import Format
 from resweep.io.log_json import Facts
 from resweep.io.points.header import Header
@@ -112,7 +113,7 @@ def read(path: Path, drop_nan: bool = False) -> Sweep:
 
 def _read(path: Path) -> Sweep:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
             entries = _Entries(archive, path)
             record = entries.record
             constant: dict[str, int] = record["constant"]
@@ -141,7 +142,7 @@ def _read(path: Path) -> Sweep:
 def peek(path: Path) -> Header | None:
     """Pose, time and sensor without the columns."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
             entries = _Entries(archive, path)
             record = entries.record
             return Header(
@@ -156,7 +157,7 @@ def peek(path: Path) -> Header | None:
 def read_facts(path: Path) -> Facts | None:
     """What is known of the log that the sweep was written from, or None if the file does not have it."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
             data = _Entries(archive, path).record.get("log")
     except ResweepError:
         raise

@@ -15,6 +15,7 @@ import numpy as np
 
 from resweep.errors import InputError, ResweepError
 from resweep.files.strict_json import format_json, parse_json
+from resweep.files.untrusted import open_regular
 from resweep.pose import Array, Trajectory
 from resweep.sweep import Sweep
 
@@ -98,7 +99,7 @@ class Header:
 def read_head(path: Path, mark: bytes) -> bytes:
     """The beginning of a file up to the block that holds ``mark``, or 4 MB if none does."""
     data = b""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while mark not in data and len(data) < 1 << 22 and (block := file.read(1 << 14)):
             data += block
         return data + file.read(64)  # the rest of the marked line, where a block ends within it

@@ -19,7 +19,7 @@ from zarr.core.buffer import Buffer, cpu
 from zarr.storage import MemoryStore
 
 from resweep.files.strict_json import parse_json
-from resweep.files.untrusted import check_no_link, read_json, total_memory
+from resweep.files.untrusted import check_no_link, open_regular, read_json, total_memory
 from resweep.pose import Array
 from resweep.remote.paths import is_remote, read_objects
 
@@ -88,7 +88,7 @@ class _LocalFiles:
             check_no_link(self._root, file)
             if not file.is_file():  # the array library would read it as zeros
                 raise FileNotFoundError(f"chunk {number} is missing")
-            with file.open("rb") as stream:
+            with open_regular(file) as stream:
                 _check_header(number, stream.read(_BLOSC.size), file.stat().st_size, expected)
         if self._array is None:
             self._array = zarr.open_array(str(self._where), mode="r", zarr_format=3)

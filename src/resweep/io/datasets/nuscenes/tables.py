@@ -6,6 +6,7 @@ and only what the scene needs is kept.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from resweep.errors import InputError, ResweepError, nearest_names
 from resweep.files.strict_json import format_json, make_decoder
+from resweep.files.untrusted import open_regular
 from resweep.io.datasets.json_files import is_inside
 
 TableRecord = dict[str, Any]
@@ -28,7 +30,7 @@ def read_records(file: Path) -> Iterator[TableRecord]:
     if not file.is_file():
         raise InputError(f"{file}: missing; fetch the metadata of this version of nuScenes again")
     decoder, fields, number = make_decoder(), _FIELDS.get(file.stem, {}), 0
-    with file.open(encoding="utf-8", errors="replace") as stream:
+    with io.TextIOWrapper(open_regular(file), encoding="utf-8", errors="replace") as stream:
         text = stream.read(_BLOCK).lstrip(_SPACE)
         if not text.startswith("["):
             raise InputError(f"{file}: not a nuScenes table (a JSON list of records)")
