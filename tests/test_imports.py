@@ -30,7 +30,7 @@ ORDER = [
     {"registration", "segmentation"},
     {"neighbours", "voxels"},
     {"calibration", "log", "label_mapping", "categories", "map_filter"},
-    {"sweep", "labels"},
+    {"sweep", "labels", "intensity_scale"},
     {"boxes"},
     {"pose"},
     {"remote"},

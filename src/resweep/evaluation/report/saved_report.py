@@ -80,6 +80,7 @@ class _ReportSettings(SavedRecord):
     thin_labels: list[int] = Field(default_factory=list)
     worst_rows: list[Count] = Field(default_factory=list)
     beams_left_out: Count = 0
+    intensity_scales: list[Size | None] = Field(default_factory=list)
 
 
 class _RangeBin(SavedRecord):
