@@ -13,7 +13,7 @@ import numpy as np
 
 from resweep.errors import FaultKind, InputError, OutputError, SweepError
 from resweep.files.untrusted import read_bytes
-from resweep.intensity_scale import choose_full_scale, to_relative
+from resweep.intensity_scale import to_relative
 from resweep.io.format import Format
 from resweep.io.points.columns import check_finite, express_points, sweep_from_columns
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
@@ -25,6 +25,8 @@ _ROW_BYTES = 16
 _HALF = 0xFFFF
 # A float32 metre coordinate above this is off by more than a millimetre.
 _FLOAT32_M = 8192.0
+
+_BYTE_MAX = 255.0
 
 
 def write(sweep: Sweep, path: Path, frame: str = "deskewed", labels: bool = False, instances: bool = True) -> None:
@@ -47,12 +49,13 @@ def write(sweep: Sweep, path: Path, frame: str = "deskewed", labels: bool = Fals
 def scale_remission(intensity: Array, full_scale: float | None = None) -> Array:
     """Intensities (n,) as the remissions from 0 to 1 that KITTI's scans have, float32; 1 is their ``full_scale``.
 
-    Where that is None, the intensities show it (`choose_full_scale`). Those above that of a white target, as of
-    retroreflectors, become 1.
+    Where that is None, those of which more than half are above 1 are taken for the 0 to 255 of other sensors.
+    Intensities above that of a white target, as of retroreflectors, become 1.
     """
     values = np.asarray(intensity, np.float32)
-    scale = choose_full_scale(values) if full_scale is None else full_scale
-    return np.asarray(np.clip(to_relative(values, scale), 0.0, 1.0))
+    if full_scale is None:
+        full_scale = _BYTE_MAX if len(values) and np.median(values) > 1.0 else 1.0
+    return np.asarray(np.clip(to_relative(values, full_scale), 0.0, 1.0))
 
 
 def write_labels(sweep: Sweep, path: Path, instances: bool = True) -> None:
