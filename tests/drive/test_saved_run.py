@@ -107,11 +107,15 @@ def test_only_files_are_read(make: Callable[[Path], Any], tmp_path: Path) -> Non
 def test_damaged_settings_are_told_when_a_run_is_driven_again(record: dict[str, Any], tmp_path: Path) -> None:
     from resweep.drive.safety.campaign import replay_run
 
-    record["settings"]["world"] = "lane 3"
-    for name, value in (("vehicle", {}), ("config", {"duration_s": "x"}), ("scenario", {"ego": []})):
-        changed = {**record, "settings": {**record["settings"], name: value}}
+    for name, value, words in (
+        ("vehicle", {}, "model: missing"),
+        ("config", {"duration_s": "x"}, "duration_s: .*number"),
+        ("scenario", {"ego": []}, "ego"),
+        ("reactive", {"a": {"speed": 1}}, "speed: unknown key"),
+    ):
+        changed = {**record, "settings": {**record["settings"], "world": "hidden-car:street 0", name: value}}
         load(changed, tmp_path)
-        with pytest.raises(ResweepError, match=r"run\.json: its settings are damaged") as caught:
+        with pytest.raises(ResweepError, match=rf"run\.json: its settings are damaged \(.*{words}") as caught:
             replay_run(tmp_path, tmp_path / "out")
         assert "\n" not in str(caught.value)
 

@@ -236,18 +236,16 @@ def rebuild_loop(run: Run, where: str = "run") -> Loop:
         raise ResweepError(f"{where}: it does not name its world, or had actors of its own; replay it with its Loop")
     word, _, seed = name.rpartition(" ")
     try:
-        return Loop(
-            _open_world(word or name, int(seed) if word else 0),
-            Vehicle(**settings["vehicle"]),
-            Rig(**settings["rig"]),
-            scenario=None if settings["scenario"] is None else Scenario(**settings["scenario"]),
-            start=settings["start"],
-            speed_mps=settings["start_speed_mps"],
-            reactive={name: Idm(**item) for name, item in settings.get("reactive", {}).items()},
-            config=LoopConfig(**settings["config"]),
-            seed=settings["seed"],
-            world_name=name,
-        )
+        vehicle, rig = Vehicle(**settings["vehicle"]), Rig(**settings["rig"])
+        known: dict[str, Any] = {
+            "scenario": None if settings["scenario"] is None else Scenario(**settings["scenario"]),
+            "reactive": {actor: Idm(**item) for actor, item in settings.get("reactive", {}).items()},
+            "config": LoopConfig(**settings["config"]),
+            "start": settings["start"],
+            "speed_mps": settings["start_speed_mps"],
+            "seed": settings["seed"],
+        }
+        return Loop(_open_world(word or name, int(seed) if word else 0), vehicle, rig, **known, world_name=name)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise ResweepError(f"{where}: its settings are damaged ({error}); run the drive again") from error
 
