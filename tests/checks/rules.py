@@ -22,11 +22,14 @@ _OPENS = r"files/untrusted\.py|remote/paths\.py|config\.py|io/ros/bounded_files\
 _SHIPPED = r"labels\.py|memory\.py|(sensors|drive/vehicles)/catalog\.py|(scenario/scenario|dataset/dataset_plan)\.py"
 _OWN = (
     r"files/(disk|lock_files|locks|partial|publication)\.py|remote/(leases|staging)\.py|evaluation/compare/recorded\.py|"
-    r"io/clouds/writing/|register/sections\.py|build/tiles/|map/|prepare/spool\.py|worlds/store/generations\.py"
+    r"io/clouds/writing/|register/sections\.py|build/tiles/|map/|prepare/spool\.py|worlds/store/generations\.py|"
+    r"drive/recording\.py"
 )
-_LEARNED = r"learn/|simulate/realism/"
+_LEARNED = r"learn/|simulate/(realism/|recorded_scatter\.py)|segmentation/card\.py|inference/"
 READS_FREELY = re.compile("|".join((_OPENS, _SHIPPED, _OWN, _LEARNED)))
-LAX_JSON = re.compile(r"files/(strict_json|partial|publication)\.py|map/store/tile_store\.py|" + _LEARNED)
+LAX_JSON = re.compile(
+    r"files/(strict_json|lock_files|partial|publication)\.py|map/store/|drive/recording\.py|" + _LEARNED
+)
 # Of a file of cli/verbs, help included.
 MAX_VERB_LINES = 80
 

@@ -6,6 +6,7 @@ until it is whole. Driven again, it takes both from there: the vehicle moves as 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,14 +18,11 @@ import numpy as np
 import resweep
 from resweep.drive.autonomy.guard import Decision
 from resweep.drive.run import FILE, Run
-from resweep.drive.saved_run import SavedDecision
 from resweep.drive.sensing.lidars import MountedLidar
 from resweep.errors import OutputError
 from resweep.files import atomic_file
 from resweep.files.partial import hash_text, resumable_folder
 from resweep.files.publication import NEW
-from resweep.files.strict_json import format_json, parse_json
-from resweep.files.untrusted import read_plain_text
 from resweep.io.files import sweep_file
 from resweep.io.log_json import write_record
 from resweep.io.poses import write_poses
@@ -124,10 +122,10 @@ class FolderRecorder:
         if self._count <= len(self._decided):
             return
         if self._journal is None:
-            lines = [format_json(item.to_plain()) + "\n" for item in self._decided]
+            lines = [json.dumps(item.to_plain()) + "\n" for item in self._decided]
             (self._partial / _JOURNAL).write_text("".join(lines), encoding="utf-8")
             self._journal = (self._partial / _JOURNAL).open("a", encoding="utf-8")
-        self._journal.write(format_json(decision.to_plain()) + "\n")
+        self._journal.write(json.dumps(decision.to_plain()) + "\n")
         self._journal.flush()
 
     def add_sweep(self, name: str, index: int, sweep: Sweep) -> None:
@@ -179,7 +177,7 @@ def open_recorder(output: Path, settings: Mapping[str, Any], world: str, first: 
     """A recorder of a run into a folder, which appears once the run has ended."""
     key = {
         "version": resweep.__version__,
-        "config": hash_text(format_json(settings, sort_keys=True)),
+        "config": hash_text(json.dumps(settings, sort_keys=True)),
         "inputs": hash_text(world),
     }
     with resumable_folder(output, key, "finished steps of a drive") as partial:
@@ -207,11 +205,9 @@ def _read_journal(file: Path) -> list[Decision]:
     if not file.is_file():
         return []
     found = []
-    for line in read_plain_text(file, errors="replace").splitlines():
+    for line in file.read_text(encoding="utf-8").splitlines():
         try:
-            item = parse_json(line)
-            SavedDecision.model_validate(item)
-        except ValueError:
+            found.append(Decision.from_plain(json.loads(line)))
+        except (ValueError, KeyError, TypeError, IndexError):
             break
-        found.append(Decision.from_plain(item))
     return found

@@ -7,6 +7,7 @@ unknown here, and the error names the file to remove.
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import time
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from resweep.errors import OutputError
-from resweep.files.strict_json import format_json, parse_json
 
 SUFFIX = ".owner.lock"
 _JUST_BEGUN_S = 10.0  # in which a file may still be empty
@@ -46,7 +46,7 @@ def take_lock_file(place: Path, named: Path) -> Path:
             _remove_dead(file, named)
             continue
         try:
-            os.write(descriptor, format_json(me).encode())
+            os.write(descriptor, json.dumps(me).encode())
         except BaseException:  # unnamed, nobody could tell that its process is dead
             file.unlink(missing_ok=True)
             raise
@@ -63,7 +63,7 @@ def _remove_dead(file: Path, named: Path) -> None:
         return
     holder = None
     with suppress(ValueError):
-        holder = parse_json(text)
+        holder = json.loads(text)
     if isinstance(holder, dict) and holder.get("host") == socket.gethostname():
         alive = holder.get("processes") != _name_processes() or _is_alive(holder)
     else:

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from resweep.config import Positive, Share, Spec, validate
 from resweep.errors import InputError, SettingsError, nearest_names
 from resweep.files import atomic_folder
-from resweep.files.untrusted import read_bytes, read_json
+from resweep.files.untrusted import read_json
 from resweep.labels import LabelSet
 from resweep.segmentation.features import FEATURES
 
@@ -113,7 +113,8 @@ def read_model(path: str | Path) -> tuple[bytes, SegmentationCard]:
     """The network and the card of a model; an error if the network is not the one that the card describes."""
     card, file = read_card(path), Path(path) / MODEL
     try:
-        model = read_bytes(file, _MAX_BYTES)
+        size = file.stat().st_size
+        model = file.read_bytes() if size <= _MAX_BYTES else b""
     except OSError as error:
         raise InputError(f"{file}: cannot be read ({error.strerror or error}); {_AGAIN}") from error
     if hash_model(model) != card.sha256:

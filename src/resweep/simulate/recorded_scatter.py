@@ -18,7 +18,6 @@ from pydantic import Field
 from resweep import _core
 from resweep.config import Spec
 from resweep.errors import InputError
-from resweep.files.untrusted import read_bytes
 from resweep.pose import Array
 from resweep.simulate.beam_channels import BeamChannels, number_beams
 
@@ -40,7 +39,7 @@ class RecordedScatter(Spec):
         """The levels (sweeps, rings, columns) uint8 in the folder of a model."""
         path = folder / self.file
         try:
-            data = read_bytes(path)
+            data = path.read_bytes()
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror}); learn the model again") from error
         if hashlib.sha256(data).hexdigest() != self.sha256:

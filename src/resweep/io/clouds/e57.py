@@ -17,7 +17,6 @@ import numpy as np
 
 from resweep import portable
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError
-from resweep.files.untrusted import check_regular
 from resweep.io.folders import sweep_files
 from resweep.io.format import Format
 from resweep.io.points.columns import sweep_from_columns
@@ -78,7 +77,6 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
 def _open(path: Path) -> Iterator[Any]:
     pye57 = require("pye57", "reading E57")
     try:
-        check_regular(path)
         file = pye57.E57(os.fspath(path))
     except Exception as error:  # the library's errors share no base
         raise SweepError(
