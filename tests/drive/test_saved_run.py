@@ -14,7 +14,7 @@ import pytest
 import resweep as rs
 from resweep.drive import Loop, LoopConfig, Rig
 from resweep.drive.command import BRAKE
-from resweep.drive.recording import FILE, FolderRecorder
+from resweep.drive.run import FILE
 from resweep.errors import InputError, ResweepError
 from resweep.worlds import World
 
@@ -122,14 +122,6 @@ def test_damaged_settings_are_told_when_a_run_is_driven_again(record: dict[str, 
 
 def test_a_good_run_is_itself_again(record: dict[str, Any], tmp_path: Path) -> None:
     assert json.loads(load(record, tmp_path).to_bytes()) == record
-
-
-def test_a_damaged_line_ends_a_journal(tmp_path: Path) -> None:
-    good = '{"command": [1.0, 0.5], "events": [], "end": ""}\n'
-    for bad in ('{"command": [1.0], "events": [], "end": ""}', '{"command": [NaN, 0.5], "events": [], "end": ""}', "["):
-        (tmp_path / "journal.jsonl").write_text(good + bad + "\n" + good)
-        (decision,) = FolderRecorder(tmp_path, None).decided()
-        assert decision.command == (1.0, 0.5)
 
 
 @pytest.mark.parametrize(
