@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +25,8 @@ from resweep.dataset.label_camera import choose_camera
 from resweep.dataset.layouts import RunFacts, express_labels, is_complete, write_dataset, write_run, write_sweep
 from resweep.dataset.random_traffic import add_traffic
 from resweep.files import lock_local, write_file
+from resweep.files.strict_json import format_json, parse_json
+from resweep.files.untrusted import read_bytes
 from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA, KittiCamera
 from resweep.io.source import make_absolute_name
 from resweep.labels import LabelSet
@@ -108,7 +109,7 @@ def _generate(plan: DatasetPlan, output: Path, workers: Workers, progress: bool)
     record = make_record(plan, runs)
     check_output(output, record)
     if is_remote(output) and (output / RUNS).is_file() and not is_unfinished(output):
-        sweeps = sum(run["sweeps"] for run in json.loads((output / RUNS).read_text(encoding="utf-8")))
+        sweeps = sum(run["sweeps"] for run in parse_json(read_bytes(output / RUNS)))
         return Summary(len(runs), sweeps, sweeps)
     with lock_local(place := stage(output)):
         summary = _make(plan, place, runs, record, workers, progress)
@@ -237,4 +238,4 @@ def _open_world(name: str, seed: int) -> World:
 
 
 def _write_json(path: Path, data: Any) -> None:
-    write_file(path, (json.dumps(data, indent=1, default=np.ndarray.tolist) + "\n").encode())
+    write_file(path, (format_json(data, indent=1, default=np.ndarray.tolist) + "\n").encode())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
 from collections import Counter
@@ -13,6 +12,7 @@ import typer
 
 from resweep.cli.shared.inputs import open_posed
 from resweep.errors import OutputError, ResweepError
+from resweep.files.strict_json import format_json
 
 if TYPE_CHECKING:
     from resweep.build import BuildConfig
@@ -121,7 +121,7 @@ def print_plan(log: Log, config: BuildConfig, as_json: bool, cluster: str | None
     plan = resolve(log, config, progress=True, **options)
     if cluster is not None:
         check_tiles_for_workers(plan.config, plan.stationary)
-    typer.echo(json.dumps(plan.to_dict()) if as_json else str(plan).rstrip())
+    typer.echo(format_json(plan.to_dict()) if as_json else str(plan).rstrip())
 
 
 def build_world(

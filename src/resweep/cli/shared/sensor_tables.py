@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import typer
 
 from resweep.cli.shared.outputs import print_table
 from resweep.errors import ResweepError
+from resweep.files.strict_json import format_json
 
 if TYPE_CHECKING:
     from resweep.calibrate import SensorFit
@@ -29,7 +29,7 @@ def fit_to_log(log: str, output: Path | None, plot: bool, json: bool) -> None:
         with atomic_file(output) as temporary:
             temporary.write_text(found.sensor.to_yaml(), encoding="utf-8")
     if json:
-        typer.echo(json_format.dumps(_record_fit(found, output), indent=2))
+        typer.echo(format_json(_record_fit(found, output), indent=2))
     else:
         _print_fit(found)
         typer.echo(str(output) if output else "give -o NAME.yaml to keep it")
@@ -42,7 +42,7 @@ def draw_pattern(sensor: Sensor, path: Path, json: bool) -> None:
     from resweep.sensors.pattern_plot import plot_sensor
 
     plot_sensor(sensor, path)
-    typer.echo(json_format.dumps({"name": sensor.name, "png": str(path)}) if json else str(path))
+    typer.echo(format_json({"name": sensor.name, "png": str(path)}) if json else str(path))
 
 
 def _record_fit(found: SensorFit, output: Path | None) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def print_catalog(catalog: list[Sensor], json: bool) -> None:
     if json:
         keys = ("name", "title", "range_min_m", "range_max_m")
         brief = [{**{key: getattr(sensor, key) for key in keys}, **figures} for sensor, figures in rows]
-        typer.echo(json_format.dumps(brief, indent=2))
+        typer.echo(format_json(brief, indent=2))
         return
     cells = [
         (
@@ -134,7 +134,7 @@ def print_spec(sensor: Sensor, json: bool) -> None:
 
     figures = measure_pattern(sensor)
     if json:
-        typer.echo(json_format.dumps({**sensor.model_dump(mode="json", exclude_none=True), **figures}, indent=2))
+        typer.echo(format_json({**sensor.model_dump(mode="json", exclude_none=True), **figures}, indent=2))
         return
     typer.echo(sensor.to_yaml(), nl=False)
     typer.echo(f"# {figures['pulses_per_sweep']:,} pulses in a sweep of {figures['sweep_period_s']:g} s")
