@@ -203,7 +203,7 @@ def test_damaged_models_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ResweepError, match="is damaged"):
         load_realism(folder)
     for text, problem in (
-        ("{", "is damaged"),
+        ("{", "cannot be read"),
         ("[1]", "is no card"),
         (card.replace("resweep-realism", "other"), "format"),
         (card.replace("occupancy", "height"), "channels"),
@@ -227,7 +227,7 @@ def test_networks_of_other_channels_are_refused(tmp_path: Path) -> None:
     card = json.loads((folder / "card.json").read_text())
     card["drop"]["sha256"] = hashlib.sha256(data).hexdigest()
     (folder / "card.json").write_text(json.dumps(card))
-    with pytest.raises(ResweepError, match=r"takes channels float32\[any, 3\], where there is channels float32\[any, 9\]"):
+    with pytest.raises(ResweepError, match=r"takes channels float32\[any, 3\], where there is .*\[any, 9\]"):
         load_realism(folder)
 
 

@@ -127,8 +127,8 @@ class CheckedNetwork:
         return InputError(f"{self._where}: {problem}; {self._advice}")
 
 
-def read_network(path: Path, advice: str) -> bytes:
-    """The bytes of a network; an error if the file cannot be read, is no regular file or is too large."""
+def read_model_file(path: Path, advice: str) -> bytes:
+    """The bytes of a file of a model; an error if the file cannot be read, is no regular file or is too large."""
     try:
         if path.exists() and not path.is_file():
             raise InputError(f"{path}: is no regular file; {advice}")

@@ -13,7 +13,7 @@ from resweep.config import Positive, Share, Spec, validate
 from resweep.errors import InputError, SettingsError, nearest_names
 from resweep.files import atomic_folder
 from resweep.files.untrusted import read_json
-from resweep.inference.checked_network import read_network
+from resweep.inference.checked_network import read_model_file
 from resweep.labels import LabelSet
 from resweep.segmentation.features import FEATURES
 
@@ -112,7 +112,7 @@ def read_card(path: str | Path) -> SegmentationCard:
 def read_model(path: str | Path) -> tuple[bytes, SegmentationCard]:
     """The network and the card of a model; an error if the network is not the one that the card describes."""
     card, file = read_card(path), Path(path) / MODEL
-    model = read_network(file, _AGAIN)
+    model = read_model_file(file, _AGAIN)
     if hash_model(model) != card.sha256:
         raise InputError(f"{file}: is damaged, or not the network that its card describes; {_AGAIN}")
     return model, card

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from resweep.errors import InputError
-from resweep.inference.checked_network import CheckedNetwork, InputShape, read_network
+from resweep.inference.checked_network import CheckedNetwork, InputShape, read_model_file
 from resweep.pose import Array
 from resweep.simulate.beam_channels import CHANNELS, BeamChannels
 from resweep.simulate.realism.model_card import NetworkCard
@@ -44,7 +44,7 @@ class OnnxNetwork:
     def read(cls, folder: Path, part: NetworkCard, layout: SensorGrid) -> OnnxNetwork:
         """The network in a folder, as its card says."""
         path = folder / part.file
-        data = read_network(path, "learn the model again")
+        data = read_model_file(path, "learn the model again")
         if hashlib.sha256(data).hexdigest() != part.sha256:
             raise InputError(f"{path}: is damaged, or not the network of its card; learn the model again")
         return cls(data, part, layout, str(path))
