@@ -31,7 +31,7 @@ ORDER = [
     {"neighbours", "voxels"},
     {"calibration", "log", "label_mapping", "categories", "map_filter"},
     {"sweep", "labels", "intensity_scale"},
-    {"boxes"},
+    {"boxes", "inference"},
     {"pose"},
     {"remote"},
     {"work", "memory"},
