@@ -16,12 +16,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import resweep as rs
+from experiments.c_shared import select_mappable
 from experiments.presenting import BLUE, GREEN, GREY, INK, ORANGE, console, figure, main, progress, table
 from resweep import BeamStatus, HybridConfig, Log, SplatConfig, SurfelConfig, Sweep, VolumeConfig, World
 from resweep.build import MapConfig
 from resweep.evaluation import Shots, histogram_distance, noise_floor, shots_of
 from resweep.labels import Group
-from resweep.map.accumulate import select_mappable
 from resweep.map.descriptors import describe
 from resweep.neighbours import Neighbours
 from resweep.sensors.infer.beam_grid import estimate_grid

@@ -29,14 +29,13 @@ from matplotlib.figure import Figure
 
 import resweep as rs
 from experiments.c_places import Place, known_street, recordings
-from experiments.c_shared import SHARED_FIGURES, KeptPredictions, Predicted, compare_shared
+from experiments.c_shared import SHARED_FIGURES, KeptPredictions, Predicted, compare_shared, select_mappable
 from experiments.kept_results import Figures, KeptResults
 from experiments.presenting import BLUE, GREY, ORANGE, console, figure, main, progress, table
 from resweep.build import METHODS, BuildConfig, CalibrateConfig, method_config
 from resweep.evaluation import METRICS
 from resweep.evaluation.metrics.nearest import Nearest
 from resweep.labels import NO_LABELS
-from resweep.map.accumulate import select_mappable
 from resweep.simulate import Retracer
 
 MINE = "hybrid"

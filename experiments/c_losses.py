@@ -20,10 +20,10 @@ from matplotlib.figure import Figure
 
 import resweep as rs
 from experiments.c_places import Place, places
+from experiments.c_shared import select_mappable
 from experiments.presenting import BLUE, ORANGE, console, figure, main, progress, table
 from resweep.build import accumulate
 from resweep.labels import Group, LabelSet
-from resweep.map.accumulate import select_mappable
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.simulate import Retracer

@@ -15,10 +15,10 @@ import numpy as np
 import resweep as rs
 from experiments.c_models import Model
 from experiments.c_places import Place, Truth
+from experiments.c_shared import select_mappable
 from resweep.build import CalibrateConfig, Map, fit_map
 from resweep.evaluation.metrics.nearest import Nearest, find_nearest_distances
 from resweep.labels import load_labels
-from resweep.map.accumulate import select_mappable
 from resweep.pose import Array
 from resweep.segmentation import Labeller, label_log
 from resweep.simulate import Retracer

@@ -36,6 +36,7 @@ from resweep.pose import Array
 from resweep.sensor_scatter import RangeNoise
 from resweep.simulate.beam_channels import CHANNELS
 from resweep.simulate.noise import add_noise, draw_noise
+from resweep.simulate.raydrop import draw_drop_levels
 
 PARTS = ("physics", "noise", "drop", "intensity", "learned")
 _SECTORS, _MIN_COLUMNS = 16, 32  # of a sweep at most, and of a sector at least
@@ -102,7 +103,11 @@ def simulate(pair: BeamPair, index: int, part: str, learned: Learned) -> tuple[A
         ranges = add_noise(ranges, added, learned.noise.step_m)
     if part in ("intensity", "learned"):
         light = learned.light.draw_intensities(pair, index)
-    drops = learned.drop.draw_drops(pair, index) if part in ("drop", "learned") else draw_mask(pair.blind, index)
+    drops = draw_mask(pair.blind, index)
+    if part in ("drop", "learned"):
+        card = learned.drop.part
+        level = draw_drop_levels(channels, card.drop_patches, seed=0, index=index)
+        drops = level < card.draw_by(learned.drop.predict(pair), channels)
     return ranges, light, channels.occupied & ~drops
 
 

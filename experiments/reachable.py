@@ -18,9 +18,9 @@ from dataclasses import replace
 import numpy as np
 
 import resweep as rs
+from experiments.c_shared import select_mappable
 from resweep import portable
 from resweep.build import BuildConfig
-from resweep.map.accumulate import select_mappable
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.simulate import Retracer

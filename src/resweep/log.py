@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from resweep.errors import FaultKind, ResweepError, UnknownPosesError
+from resweep.intensity_scale import ENOUGH, choose_full_scale
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array, Trajectory
 from resweep.sweep import Sweep
@@ -96,7 +99,7 @@ class Fault:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class LogPart:
     """What a slice of a log remembers: the ``whole`` log, and the numbers ``rows`` (n,) of its sweeps there."""
 
     whole: Log
@@ -123,7 +126,8 @@ class Log:
     ``crs`` is the coordinate system of the world, as WKT or ``EPSG:code``, where a survey's files name one.
     ``cloud`` is ``raw`` for clouds of surveys and of scanners on tripods, which no vehicle carried, and ``placed`` for
     those whose points were given the places that they were measured from.
-    ``intensity_scale`` is the intensity that its sensor reports at full scale, such as 1 or 255; None if it is unknown.
+    ``intensity_scale`` is the intensity that its sensor reports at full scale, such as 1 or 255; None where its format
+    does not say it: `full_scale` then finds it.
     ``skipped`` are the sweeps that were left out when the log was opened, because they could not be read or placed.
     ``map_filter`` is there for logs whose beams are those of a recording, fired again in a world
     (`resweep.resimulate`): returns that it leaves out of the recording have no counterpart there. ``prepared`` says
@@ -150,7 +154,7 @@ class Log:
     map_filter: MapFilter | None = None
     prepared: bool = False
     steps: tuple[str, ...] = ()
-    part: Part | None = None
+    part: LogPart | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -175,7 +179,7 @@ class Log:
         rows = index if isinstance(index, slice) else np.asarray(index, dtype=None if len(index) else int)
         chosen = np.arange(len(self))[rows]
         load = self.load
-        part = Part(self.whole, self.numbers[chosen])
+        part = LogPart(self.whole, self.numbers[chosen])
         times, poses = self.times[chosen], self.poses[chosen]
         return replace(self, load=lambda i: load(int(chosen[i])), times=times, poses=poses, part=part)
 
@@ -237,6 +241,34 @@ class Log:
         A grid that points recover is that of a sensor at their origin, even if the file does not say where it was.
         """
         return self.sensor_position_known or self.empty_beams.source != "unknown"
+
+    @cached_property
+    def full_scale(self) -> float | None:
+        """The intensity at full scale: ``intensity_scale``, or what the intensities show (`choose_full_scale`).
+
+        The first sweep shows it, else the middle or the last one; that is done once, and a warning says what was
+        found unless it is 1. None for a log without intensities.
+        """
+        if self.intensity_scale is not None:
+            return self.intensity_scale
+        if self.part is not None and self.steps == self.part.whole.steps:  # else a step may have changed the unit
+            return self.part.whole.full_scale
+        seen: list[Array] = []
+        for at in dict.fromkeys((0, len(self) // 2, len(self) - 1)) if len(self) else ():
+            try:
+                seen.append(self.load(at).intensity)
+            except ResweepError:  # whoever needs that sweep hears of it
+                continue
+            if np.count_nonzero(seen[-1] > 0) >= ENOUGH:
+                break
+        found = choose_full_scale(np.concatenate(seen)) if seen else None
+        if found is not None and found > 1.0:
+            warnings.warn(
+                f"log '{self.name}': its format does not say the full scale of its intensities; by its first sweeps "
+                f"it is {found:g}",
+                stacklevel=2,
+            )
+        return found
 
     @property
     def trajectory(self) -> Trajectory:

@@ -132,6 +132,10 @@ class Sweep:
         instance.__dict__.update(fields)
         return instance
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return _restore, ({**given, "extra": dict(self.extra), "beam_extra": dict(self.beam_extra)},)
+
     def __len__(self) -> int:
         """Number of returns."""
         return len(self.range)
@@ -321,3 +325,8 @@ class Sweep:
             extra={} if extra is None else extra,
             boxes=boxes,
         )
+
+
+def _restore(fields: Mapping[str, Any]) -> Sweep:
+    """The sweep that was pickled."""
+    return Sweep.trusted(**fields)

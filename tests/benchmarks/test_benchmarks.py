@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import subprocess
@@ -51,17 +50,6 @@ KEYS = {
         for order in ("", "_fired")
     ],
 }
-
-
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A function: a module of the benchmarks, which are run from the project's folder."""
-    monkeypatch.syspath_prepend(str(ROOT))
-
-    def module(name: str) -> ModuleType:
-        return importlib.import_module(f"benchmarks.{name}")
-
-    return module
 
 
 @pytest.fixture

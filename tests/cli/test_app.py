@@ -95,6 +95,17 @@ def test_what_stops_a_command_is_one_line(
     assert result.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(("argument", "option"), [("tile_m", "--tile"), ("workers", "--cluster")])
+def test_an_argument_of_the_library_is_named_as_the_option_that_gives_it(
+    argument: str, option: str, resweep: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise package.ResweepError(f"{argument}: cannot be divided")
+
+    monkeypatch.setattr("resweep.io.open_log", fail)
+    assert resweep("build", "a", "-o", "b.world").err == f"resweep: error: {option}: cannot be divided\n"
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

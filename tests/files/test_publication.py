@@ -14,10 +14,6 @@ from resweep.files.partial import resumable_folder
 KEY = {"version": "1", "config": "a", "inputs": "b"}
 
 
-class Killed(BaseException):
-    """Ends a call where a kill would, without any cleaning up."""
-
-
 def write(path: Path, made: list[str], text: str = "new") -> None:
     """A log of one sweep, which is made unless it is there."""
     with resumable_folder(path, KEY, "finished sweeps") as partial:

@@ -137,10 +137,6 @@ def test_a_damaged_sweep_does_not_hide_the_grid(street: Simulator, tmp_path: Pat
     assert log[1].n_beams > len(log[1])
 
 
-def thinned_rows(source: Path, target: Path, keep: Array) -> None:
-    np.fromfile(source, "<f4").reshape(-1, 4)[keep].tofile(target)
-
-
 def recall(sweep: Sweep, points: Array, limit_deg: float = 0.12) -> float:
     """Share of ``points`` (n, 3) that an empty beam of ``sweep`` points at, seen from where it begins."""
     there = empty(sweep)

@@ -122,7 +122,7 @@ def test_learning_that_was_stopped_goes_on_to_the_same_bytes(
 ) -> None:
     args = ("learn", "raydrop", tiny_log_folder, "--variant", "mlp", "--intensity", "mlp", *QUICK, *THREADS)
     assert run(*args, "-o", tmp_path / "whole") == 0
-    epoch, done = training._State.epoch, []
+    epoch, done = training._TrainingState.epoch, []
 
     def stops(self: Any, *examples: Any) -> None:
         if len(done) == 4:  # the second epoch of the second network
@@ -130,7 +130,7 @@ def test_learning_that_was_stopped_goes_on_to_the_same_bytes(
         done.append(1)
         epoch(self, *examples)
 
-    monkeypatch.setattr(training._State, "epoch", stops)
+    monkeypatch.setattr(training._TrainingState, "epoch", stops)
     assert run(*args, "-o", tmp_path / "stopped") != 0
     assert not (tmp_path / "stopped").exists()
     assert (tmp_path / "stopped.partial").is_dir()
@@ -140,7 +140,7 @@ def test_learning_that_was_stopped_goes_on_to_the_same_bytes(
         done.append(1)
         epoch(self, *examples)
 
-    monkeypatch.setattr(training._State, "epoch", counts)
+    monkeypatch.setattr(training._TrainingState, "epoch", counts)
     assert run(*args, "-o", tmp_path / "stopped") == 0, capsys.readouterr().err
     assert len(done) - begun == 2  # what was done is not done again
     assert _hash(tmp_path / "stopped") == _hash(tmp_path / "whole")

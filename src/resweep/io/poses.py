@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from resweep import portable
 from resweep.errors import InputError, ResweepError, UntimedPosesError, nearest_names
+from resweep.files.untrusted import read_plain_text
 from resweep.pose import Array, Trajectory, inverse, rotation_of
 from resweep.remote import find_path, write_output
 
@@ -136,7 +137,7 @@ def _read_lines(path: Path, comments: bool = True) -> list[tuple[int, str]]:
     if path.is_dir():
         raise InputError(f"{path}: is a folder; give a poses file, or use open_log(...).trajectory")
     try:
-        text = path.read_text()
+        text = read_plain_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as text ({error}); give a TUM, KITTI or CSV file") from error
     kept = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]

@@ -148,7 +148,7 @@ def train(
     before = torch.get_num_threads()
     torch.set_num_threads(config.threads)
     try:
-        state = _State(torch, shape, config, checkpoint)
+        state = _TrainingState(torch, shape, config, checkpoint)
         with open_progress(progress) as shown:
             shown.start(f"training {shape.variant} for {shape.task}", config.epochs)
             shown.advance(len(state.history))
@@ -162,7 +162,7 @@ def train(
         torch.set_num_threads(before)
 
 
-class _State:
+class _TrainingState:
     """The state of a training: epoch, weights, losses."""
 
     def __init__(self, torch: Any, shape: NetworkShape, config: TrainingConfig, checkpoint: Path | None) -> None:

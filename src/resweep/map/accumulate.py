@@ -64,11 +64,6 @@ def find_mappable(sweep: Sweep, config: MapConfig, labels: LabelSet) -> Array:
     return config.filter(labels).keeps(sweep)
 
 
-def select_mappable(sweep: Sweep, config: MapConfig, labels: LabelSet) -> Sweep:
-    """The sweep without the beams that returned from what no map of its place holds."""
-    return sweep.select_beams(config.filter(labels).keeps_beams(sweep))
-
-
 def read_columns(sweep: Sweep, at: int, origin: Array, config: MapConfig) -> dict[str, Array]:
     """The returns of one sweep as columns of the map, without the recording vehicle."""
     local = sweep.deskewed()

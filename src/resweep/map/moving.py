@@ -157,7 +157,7 @@ class MovingFinder:
         name = self._name
         if self.method == "labels" and not self._labelled:
             raise ResweepError(f"log '{name}': moving: labels, but no return has a label; use visibility")
-        if self.method == "boxes" and not self._boxed:
+        if self.method == "boxes" and all(boxes is None for boxes in self._boxes.boxes):
             raise ResweepError(f"log '{name}': moving: boxes, but no sweep has annotated boxes; use visibility")
         if self.method != "boxes":
             images = self._images if self.method == "visibility" else None

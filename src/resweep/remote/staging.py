@@ -8,7 +8,6 @@ goes on with the files that are not there yet.
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from resweep.errors import ResweepError
 from resweep.files import atomic_file
+from resweep.files.strict_json import format_json, parse_json
 from resweep.files.write_file import explain_errors
 from resweep.progress import track
 from resweep.remote.cache import find_cache
@@ -143,7 +143,7 @@ class _Uploads:
             return
         tag = self._path.bucket.write(f"{self._path.key}/{name}", file).tag
         with self._record.open("a", encoding="utf-8") as record:
-            record.write(json.dumps([name, digest, tag]) + "\n")
+            record.write(format_json([name, digest, tag]) + "\n")
 
     def remove_record(self) -> None:
         """Remove the record, of an upload that is complete."""
@@ -154,7 +154,7 @@ class _Uploads:
             return
         for line in self._record.read_text(encoding="utf-8").splitlines():
             try:
-                name, digest, tag = json.loads(line)
+                name, digest, tag = parse_json(line)
             except ValueError:  # the last line of a process that was killed
                 continue
             yield str(name), str(digest), str(tag)

@@ -52,10 +52,10 @@ class Surfaces:
         if isinstance(world, StreamedWorld) and not world.is_divided:
             world = world.load()
         cells = make_cells(world) if isinstance(world, World) else list(world.layers)
-        self._planes: _Planes | _PlanesInTiles | None
+        self._planes: _SurfacePlanes | _PlanesInTiles | None
         if isinstance(world, World) and cells is None:
             parts = [planes for layer in world.layers if (planes := layer.list_planes()) is not None]
-            self._planes = _Planes(parts) if parts else None
+            self._planes = _SurfacePlanes(parts) if parts else None
         else:
             tiled: list[LayerCells] = [layer for layer in cells or () if KINDS[layer.kind].has_planes]
             max_places = np.inf if isinstance(world, World) else world.memory_bytes / _MEMORY_PARTS / _PLACE_BYTES
@@ -143,7 +143,7 @@ def _move_sweep(sweep: Sweep, pose: Array, terms: Array, lasts: float) -> Sweep:
     return replace(placed, trajectory=correct_motion(placed, terms / list_powers(np.array([lasts]), len(terms)).T))
 
 
-class _Planes:
+class _SurfacePlanes:
     """Places on surfaces, with the nearest to a point."""
 
     def __init__(self, parts: Sequence[tuple[Array, Array]]) -> None:
@@ -164,10 +164,10 @@ class _PlanesInTiles:
         self._layers, self._max_places = layers, max_places
         self._cells = [(i, tile) for i, layer in enumerate(layers) for tile in range(len(layer.table.n_rows))]
         self._boxes = np.concatenate([layer.table.bounds for layer in layers])
-        self._kept: OrderedDict[int, _Planes] = OrderedDict()
+        self._kept: OrderedDict[int, _SurfacePlanes] = OrderedDict()
 
     def find(self, points: Array) -> tuple[Array, Array, Array]:
-        """As `_Planes.find`."""
+        """As `_SurfacePlanes.find`."""
         centre, normal = np.zeros((2, *points.shape))
         best = np.full(len(points), np.inf)
         low, high = self._boxes[:, 0] - _REACH_M, self._boxes[:, 1] + _REACH_M
@@ -185,12 +185,12 @@ class _PlanesInTiles:
         found = np.isfinite(best)
         return found, centre[found], normal[found]
 
-    def _get(self, cell: int) -> _Planes:
+    def _get(self, cell: int) -> _SurfacePlanes:
         if cell not in self._kept:
             i, tile = self._cells[cell]
             planes = self._layers[i].read(tile).list_planes()
             assert planes is not None  # layers without are left out
-            self._kept[cell] = _Planes([planes])
+            self._kept[cell] = _SurfacePlanes([planes])
             while len(self._kept) > 1 and sum(len(kept.centre) for kept in self._kept.values()) > self._max_places:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(cell)

@@ -56,6 +56,11 @@ def _allow_missing_kind(map: Map) -> Iterator[None]:
             raise
 
 
+def list_permeable(config: HybridConfig) -> list[Group]:
+    """The groups whose points become volumes."""
+    return [Group[name.upper()] for name in config.permeable]
+
+
 def uses_beams(unknown_share: float, config: HybridConfig) -> bool:
     """Whether the beams decide as well what is permeable, where that share of a map's points has no group.
 
@@ -74,7 +79,7 @@ def find_permeable(
     permeable also ``passed_min``. ``scales`` and ``unknown_share`` are those of the whole map where this is a part of
     one; by default they are measured on it.
     """
-    permeable = np.isin(find_groups(map, config, scales), [Group[name.upper()] for name in config.permeable])
+    permeable = np.isin(find_groups(map, config, scales), list_permeable(config))
     unknown = map.groups == Group.UNKNOWN
     if not uses_beams(float(unknown.mean()) if unknown_share is None else unknown_share, config):
         return permeable

@@ -55,7 +55,9 @@ def refine(
     """
     if how == "none" or not layers:
         return tuple(layers)
-    layers = tuple(with_permeability(layer) for layer in layers)  # so that all tiles of a world have the same columns
+    layers = tuple(layers)
+    if (splats := find_splats(layers)) is not None:  # so that all tiles of a world have the same columns
+        layers = _exchange(layers, splats, with_permeability(splats))
     sweeps = map.beam_source.sweeps
     if len(sweeps) == 0:
         return layers

@@ -17,7 +17,7 @@ from resweep.build.settings.splats import CarveConfig
 from resweep.labels import Group
 from resweep.map.beams import Beams
 from resweep.pose import Array
-from resweep.worlds import Layer, Splats, Volumes
+from resweep.worlds import Splats, Volumes
 from resweep.worlds.layers.layer import PERMEABILITY
 
 _MIN_HIT = 0.5  # beams below which the exposure of a volume is unreliable; chosen by hand
@@ -30,11 +30,11 @@ def change_splats(splats: Splats, keep: Array | None = None, **changed: Any) -> 
     return other if keep is None else other.select(keep)
 
 
-def with_permeability(layer: Layer) -> Layer:
-    """A layer that says how permeable each of its splats is; other kinds stay as they are."""
-    if not isinstance(layer, Splats) or PERMEABILITY in layer.extra:
-        return layer
-    return layer.with_(extra={**layer.extra, PERMEABILITY: np.zeros(len(layer), np.float32)})
+def with_permeability(splats: Splats) -> Splats:
+    """The splats with a column of how permeable each is."""
+    if PERMEABILITY in splats.extra:
+        return splats
+    return splats.with_(extra={**splats.extra, PERMEABILITY: np.zeros(len(splats), np.float32)})
 
 
 def move_splats(splats: Splats, sums: _core.BeamStatistics, config: RefineConfig) -> Splats:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep.build.hybrid.hybrid import list_permeable
 from resweep.build.parts import Layers
 from resweep.build.plan import Plan
 from resweep.build.settings.hybrid import HybridConfig
@@ -103,7 +104,8 @@ class TiledMap:
         settings = plan.config.splats if isinstance(plan.config, HybridConfig) else plan.config
         if not isinstance(settings, SplatSettings):
             return None
-        tasks = plan_survey(self.tiled, self.counts, settings.k, surfaces, settings.thin_m or 0.0, settings.denoise)
+        permeable = list_permeable(plan.config) if isinstance(plan.config, HybridConfig) else ()
+        tasks = plan_survey(self.tiled, self.counts, settings, surfaces, permeable)
         return measure_scales(tasks, self.workers, flatness, self.progress)
 
     def classify(self, find: FindKinds | None, plan: Plan, scales: Scales | None) -> TiledMap:

@@ -32,6 +32,7 @@ from resweep.log import Log
 from resweep.pose import Array
 from resweep.progress import open_progress
 from resweep.sensors import Detection, Lasers, Sensor
+from resweep.sensors.infer.inferred_drive import prepare_drive
 from resweep.sensors.infer.spec_fit import SpecFit, fit_log
 from resweep.sweep import Sweep
 
@@ -132,11 +133,11 @@ def fit_figures(log: Log, sensor: Sensor, sweeps: int = _SWEEPS) -> SensorFigure
     """Figures of the sensor that recorded ``log``, from at most ``sweeps`` sweeps in the middle of it.
 
     ``sensor`` has what is known already, such as how ranges are rounded (`resweep.sensors.infer.spec_fit`). Open the
-    log with its beams without return, where they are known or can be inferred.
+    log with its beams without return, where they are known or can be inferred. It is prepared (`prepare_drive`).
     """
     if len(log) == 0:
         raise ResweepError("fit: the log has no sweeps; give one that has")
-    part, basis = _choose(log, sweeps)
+    part, basis = _choose(prepare_drive(log), sweeps)
     if part.sensor_position_known:
         done = calibrate(part, _config(), _keep(log.labels))
         expected = expect_returns(done.log, sensor.range_max_m)

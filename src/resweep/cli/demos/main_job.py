@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 
 from resweep.cli.demos.record import RECORD
 from resweep.errors import ResweepError
+from resweep.files.strict_json import format_json
 
 if TYPE_CHECKING:
     from resweep.evaluation import Report
@@ -75,7 +75,7 @@ def make_main_job(
         results.note_time("draw")
         _measure(results, world, report, held)
         results.figures |= {"seed": seed, "sensor": sensor.name, "seconds": round(time.perf_counter() - begun, 1)}
-        (folder / RECORD).write_text(json.dumps(results.figures, indent=1) + "\n", encoding="utf-8")
+        (folder / RECORD).write_text(format_json(results.figures, indent=1) + "\n", encoding="utf-8")
     return results
 
 

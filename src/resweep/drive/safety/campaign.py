@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import multiprocessing
 import os
 import signal
@@ -30,6 +29,8 @@ from resweep.drive.vehicles import Vehicle
 from resweep.errors import InputError, OutputError, ResweepError, nearest_names
 from resweep.files import write_file
 from resweep.files.partial import discard_leftover
+from resweep.files.strict_json import format_json, parse_json
+from resweep.files.untrusted import read_plain_text
 from resweep.optional import require
 from resweep.progress import track
 from resweep.scenario import Scenario
@@ -181,17 +182,17 @@ def run_campaign(
     rows = list(map_cases(task, cases, workers))
     summary = summarise(rows)
     if output is not None:
-        write_file(output / SUMMARY, (json.dumps(summary, indent=1) + "\n").encode())
+        write_file(output / SUMMARY, (format_json(summary, indent=1) + "\n").encode())
     return summary
 
 
 def _check_folder(output: Path, campaign: Campaign, cases: Sequence[Case]) -> None:
     """Record the campaign of a folder; a folder of another campaign is an error."""
-    wanted = json.loads(json.dumps({"campaign": asdict(campaign), "cases": [asdict(case) for case in cases]}))
+    wanted = parse_json(format_json({"campaign": asdict(campaign), "cases": [asdict(case) for case in cases]}))
     file = output / CAMPAIGN
     if file.is_file():
         try:
-            known = json.loads(file.read_text(encoding="utf-8"))
+            known = parse_json(read_plain_text(file))
         except ValueError as error:
             raise InputError(f"{file}: damaged ({error}); choose another folder") from error
         if known == wanted:
@@ -201,7 +202,7 @@ def _check_folder(output: Path, campaign: Campaign, cases: Sequence[Case]) -> No
         # Nothing was driven with those settings: they were corrected.
     elif output.is_dir() and any(output.iterdir()):
         raise OutputError(f"{output}: exists and is no campaign; choose another folder or empty it first")
-    write_file(file, (json.dumps(wanted, indent=1) + "\n").encode())
+    write_file(file, (format_json(wanted, indent=1) + "\n").encode())
 
 
 def map_cases(task: Callable[[Case], dict[str, Any]], cases: Sequence[Case], workers: int) -> Iterator[dict[str, Any]]:
@@ -227,31 +228,29 @@ def _start_worker() -> None:
     _core.set_thread_limit(1)
 
 
-def rebuild_loop(run: Run) -> Loop:
-    """The loop of a saved run whose world has a name; to replay it."""
+def rebuild_loop(run: Run, where: str = "run") -> Loop:
+    """The loop of a saved run whose world has a name; to replay it. Errors name ``where`` the run came from."""
     settings = run.settings
     name = str(settings.get("world", ""))
     if not name or settings.get("actors"):
-        raise ResweepError("run: it does not name its world, or had actors of its own; replay it with its Loop")
-    text, _, seed = name.rpartition(" ")
+        raise ResweepError(f"{where}: it does not name its world, or had actors of its own; replay it with its Loop")
+    word, _, seed = name.rpartition(" ")
     try:
-        return Loop(
-            _open_world(text or name, int(seed) if text else 0),
-            Vehicle(**settings["vehicle"]),
-            Rig(**settings["rig"]),
-            scenario=None if settings["scenario"] is None else Scenario(**settings["scenario"]),
-            start=settings["start"],
-            speed_mps=settings["start_speed_mps"],
-            reactive={name: Idm(**item) for name, item in settings.get("reactive", {}).items()},
-            config=LoopConfig(**settings["config"]),
-            seed=settings["seed"],
-            world_name=name,
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ResweepError(f"run: its settings are damaged ({error})") from error
+        vehicle, rig = Vehicle(**settings["vehicle"]), Rig(**settings["rig"])
+        known: dict[str, Any] = {
+            "scenario": None if settings["scenario"] is None else Scenario(**settings["scenario"]),
+            "reactive": {actor: Idm(**item) for actor, item in settings.get("reactive", {}).items()},
+            "config": LoopConfig(**settings["config"]),
+            "start": settings["start"],
+            "speed_mps": settings["start_speed_mps"],
+            "seed": settings["seed"],
+        }
+        return Loop(_open_world(word or name, int(seed) if word else 0), vehicle, rig, **known, world_name=name)
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise ResweepError(f"{where}: its settings are damaged ({error}); run the drive again") from error
 
 
 def replay_run(folder: str | Path, output: Path) -> Run:
     """Drive the run in ``folder`` once more by its recorded commands, and write it with its sweeps to ``output``."""
     recorded = load_run(folder)
-    return rebuild_loop(recorded).replay(recorded, output)
+    return rebuild_loop(recorded, str(Path(folder) / FILE)).replay(recorded, output)

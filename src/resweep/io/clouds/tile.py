@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import FaultKind, InputError, SweepError
+from resweep.files.strict_json import parse_json
+from resweep.files.untrusted import open_regular
 from resweep.io.clouds.box import Box
 from resweep.io.clouds.octree import Node, Octree, has_octree, read_layout
 from resweep.io.files.las import DAMAGE, find_header
@@ -83,7 +84,7 @@ def _make_damage_error(path: Path, problem: str) -> SweepError:
 def _read_facts(records: list[Any]) -> Mapping[str, Any] | None:
     for record in records:
         if (record.user_id, record.record_id) == FACTS:
-            facts = json.loads(record.record_data_bytes())
+            facts = parse_json(record.record_data_bytes())
             if isinstance(facts, dict):
                 return facts
     return None
@@ -181,7 +182,7 @@ def _read_nodes(header: Any, path: Path, nodes: tuple[Node, ...], chosen: Any) -
 
     laszip = header.vlrs.get_by_id("laszip encoded", (22204,))[0].record_data
     out = np.zeros(sum(node.points for node in nodes) * header.point_format.size, np.uint8)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         parts = []
         for node in nodes:
             file.seek(node.offset)

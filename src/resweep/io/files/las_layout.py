@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from resweep.errors import FaultKind, SweepError
+from resweep.files.untrusted import open_regular
 from resweep.io.reading_limits import check_expansion
 
 _HEADER_BYTES = {0: 227, 1: 227, 2: 227, 3: 235, 4: 375}  # by minor version
@@ -43,7 +44,7 @@ class _LasHeader:
 def check_layout(path: Path) -> None:
     """Raise `SweepError` unless every record, point and chunk of the file lies within it."""
     size = path.stat().st_size
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         try:
             header = _read_header(file)
             _check_header(header, size)

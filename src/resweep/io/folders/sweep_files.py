@@ -40,8 +40,10 @@ _COMPARED_FILES = 20  # files whose fields are compared to know what a log's poi
 
 
 def write_sweeps(entry: Format, log: Log, sweeps: PendingSweeps, folder: Path, frame: str, **options: Any) -> None:
-    """Fill ``folder`` with one file a sweep, and their poses."""
+    """Fill ``folder`` with one file a sweep, and their poses; intensities are put on the scale of the format."""
     assert entry.write is not None
+    if entry.full_scale is not None and "intensity_scale" not in options:
+        options["intensity_scale"] = entry.full_scale / (log.full_scale or 1.0)
     place = partial(_name_sweep_file, folder, entry.suffixes[0])
     write = partial(_write_sweep, partial(entry.write, frame=frame, **options), folder, entry.suffixes[0])
     for _ in sweeps.write(lambda at: place(at).is_file(), write):

@@ -6,7 +6,6 @@ by node. `copclib` compresses and writes the nodes. All nodes are in one page of
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import numpy as np
 
 import resweep
 from resweep.errors import OutputError, ResweepError
+from resweep.files.strict_json import format_json
 from resweep.io.clouds.octree import read_layout
 from resweep.io.clouds.writing.octree_levels import (
     CELL_BITS,
@@ -262,7 +262,7 @@ def _complete(path: Path, facts: Mapping[str, Any], times: tuple[float, float]) 
 
     It comes after the other extended records; readers skip records that they do not know.
     """
-    text = json.dumps(facts, sort_keys=True).encode()
+    text = format_json(facts, sort_keys=True).encode()
     with path.open("r+b") as file:
         file.seek(_TIMES_AT)
         file.write(struct.pack("<2d", *times))

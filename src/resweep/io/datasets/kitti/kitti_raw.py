@@ -22,6 +22,7 @@ import numpy as np
 from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError
+from resweep.files.untrusted import read_bytes, read_plain_text
 from resweep.io.datasets.firings import number_lasers, sweep_from_firings
 from resweep.io.datasets.kitti.oxts import project_packets
 from resweep.io.datasets.kitti.times import read_scan_times, read_stamps, set_times_by_azimuth
@@ -148,7 +149,7 @@ def read_scan(path: Path, drop_nan: bool, binary: Format = kitti_bin.FORMAT) -> 
     if path.suffix == ".bin":
         return read_as(binary, path, drop_nan=drop_nan)
     try:
-        numbers = np.array(path.read_text().split(), np.float32)
+        numbers = np.array(read_plain_text(path).split(), np.float32)
     except (ValueError, OSError) as error:
         raise InputError(f"{path}: cannot be read as numbers ({error}); fetch it again") from error
     if len(numbers) % 4:
@@ -209,7 +210,7 @@ def _read_imu_to_velo(path: Path, calib: str | Path | None) -> Array:
             f"{places[-1]}: missing; without it GPS/IMU poses cannot be turned into the LiDAR's. "
             "Fetch the date's calibration, or give calib=FILE"
         )
-    fields = dict(line.split(":", 1) for line in file.read_text().splitlines() if ":" in line)
+    fields = dict(line.split(":", 1) for line in read_plain_text(file).splitlines() if ":" in line)
     if not {"R", "T"} <= set(fields):
         raise InputError(f"{file}: no R and T in it; fetch the date's calibration again")
     R, T = np.array(fields["R"].split(), float), np.array(fields["T"].split(), float)
@@ -237,7 +238,7 @@ def _read_packets(files: list[Path], index: Array, faults: Faults | None) -> tup
 
 def _read_packet(file: Path) -> Array:
     """Lat lon alt roll pitch yaw (degrees, m, rad), with which a packet begins."""
-    words = file.read_text().split()
+    words = read_plain_text(file).split()
     if len(words) < 6:
         raise InputError(f"{file}: {len(words)} values, a GPS/IMU packet has 30; fetch it again")
     try:
@@ -270,7 +271,7 @@ def _read_tracklets(file: Path) -> dict[int, Boxes] | None:
     if not file.is_file():
         return None
     try:
-        items = ET.parse(file).getroot().findall("tracklets/item")
+        items = ET.fromstring(read_bytes(file)).findall("tracklets/item")
     except ET.ParseError as error:
         raise InputError(f"{file}: damaged ({error}); fetch it again") from error
     frames: dict[int, list[tuple[Any, ...]]] = {}
