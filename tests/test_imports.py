@@ -30,6 +30,7 @@ ORDER = [
     {"registration", "segmentation"},
     {"neighbours", "voxels"},
     {"calibration", "log", "label_mapping", "categories", "map_filter"},
+    {"sensor_scatter"},
     {"sweep", "labels", "intensity_scale"},
     {"boxes", "inference"},
     {"pose"},

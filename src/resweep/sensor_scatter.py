@@ -17,6 +17,8 @@ from resweep.errors import SettingsError
 from resweep.pose import Array
 
 SURFACE, VOLUME = -1, -2  # in place of a label: primitives whose label has no table of its own
+_Factor = Annotated[float, Field(ge=0.0, le=100.0)]
+_Shift = Annotated[float, Field(ge=-10.0, le=10.0)]
 _Sigma = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
@@ -30,10 +32,8 @@ class Texture(Spec):
 
 
 class IntensityTable(Spec):
-    """The intensities that were recorded where others were expected, for one kind of surface."""
+    """The intensities that were recorded where others were expected."""
 
-    label: int
-    """The label of the primitives; -1 for all other surfaces, -2 for all other volumes."""
     expected: tuple[NotNegative, ...]
     """Expected intensities (k), without the gains of lasers, ascending."""
     quantiles: tuple[tuple[NotNegative, ...], ...]
@@ -48,33 +48,53 @@ class IntensityTable(Spec):
 
 
 class IntensityScatter(Spec):
-    """How intensities scatter about those that reflectance, incidence and range predict."""
+    """How intensities scatter about those that reflectance, incidence and gain predict: by kind, range and laser.
 
+    A kind is a label with enough returns; the last two are all other surfaces and all other volumes. Where a return
+    lies in its table's distribution is a normal number: that of a laser is shifted, and spread, by kind and range.
+    """
+
+    kinds: tuple[int, ...]
+    """Labels (l) with tables of their own, then `SURFACE` and `VOLUME`."""
+    range_edges_m: tuple[NotNegative, ...]
+    """Edges (r) of the bins of range, metres."""
     tables: tuple[IntensityTable, ...]
-    """Tables by label; the last two are those of all other surfaces and volumes."""
+    """The tables, of one kind each, at one range or all."""
+    table_of: tuple[tuple[Annotated[int, Field(ge=0)], ...], ...]
+    """The number (l + 2, r + 1) of the table of each kind and range."""
+    response: tuple[tuple[_Factor, ...], ...] = ()
+    """What lasers (k) report at each range (k, r + 1), over their gain."""
+    shift: tuple[tuple[tuple[_Shift, ...], ...], ...] = ()
+    """Mean (l + 2, k, r + 1) of the normal numbers of a laser."""
+    spread: tuple[tuple[tuple[_Factor, ...], ...], ...] = ()
+    """Their spread (l + 2, k, r + 1)."""
+    next_weight: Annotated[float, Field(gt=-1.0, lt=1.0)] = 0.0
+    """Weight of a beam's own number in the next one of its laser: below 0 a strong return makes the next one weaker."""
     step: NotNegative = 0.0
     """Step in which the sensor counts; 0 if it does not."""
     ceiling: NotNegative = 0.0
     """The largest intensity that was recorded; 0 if none is known."""
-    textures: tuple[Texture, ...] = ()
-    """What stays with the surface from sweep to sweep."""
-    ring_correlation: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
-    """Of the rest: the correlation of neighbours on a ring."""
 
     @model_validator(mode="after")
     def _check(self) -> IntensityScatter:
-        if [table.label for table in self.tables[-2:]] != [SURFACE, VOLUME]:
-            raise SettingsError("tables", "expected those of all other surfaces and volumes at their end; build again")
-        if sum(texture.share for texture in self.textures) > 1.0:
-            raise SettingsError("textures", "their shares are more than 1 together; build again")
+        if self.kinds[-2:] != (SURFACE, VOLUME):
+            raise SettingsError("kinds", "expected all other surfaces and volumes at the end; build again")
+        kinds, ranges, lasers = len(self.kinds), len(self.range_edges_m) + 1, len(self.response)
+        if _find_shape((self.table_of,)) != (1, kinds, ranges) or max(map(max, self.table_of)) >= len(self.tables):
+            raise SettingsError("table_of", f"expected {kinds} × {ranges} numbers of tables; build again")
+        if lasers and _find_shape((self.response,)) != (1, lasers, ranges):
+            raise SettingsError("response", f"expected {lasers} × {ranges} values; build again")
+        for name, values in (("shift", self.shift), ("spread", self.spread)):
+            if lasers and _find_shape(values) != (kinds, lasers, ranges):
+                raise SettingsError(name, f"expected {kinds} × {lasers} × {ranges} values; build again")
         return self
 
-    def find_tables(self, label: Array, surface: Array) -> Array:
-        """The number (n,) of the table of primitives with a ``label`` (n,), by whether each is a ``surface`` (n,)."""
-        count = len(self.tables)
+    def find_kinds(self, label: Array, surface: Array) -> Array:
+        """The number (n,) of the kind of primitives with a ``label`` (n,), by whether each is a ``surface`` (n,)."""
+        count = len(self.kinds)
         found: Array = np.where(surface, count - 2, count - 1)
-        for number, table in enumerate(self.tables[:-2]):
-            found[label == table.label] = number
+        for number, kind in enumerate(self.kinds[:-2]):
+            found[label == kind] = number
         return found
 
 
@@ -123,8 +143,10 @@ class DropTable(Spec):
     @model_validator(mode="after")
     def _check(self) -> DropTable:
         sizes = tuple(len(edges) + 1 for edges in (self.range_edges_m, self.incidence_edges_deg, self.intensity_edges))
-        if _shape(self.probability) != sizes:
-            raise SettingsError("probability", f"expected {sizes} values, got {_shape(self.probability)}; build again")
+        if _find_shape(self.probability) != sizes:
+            raise SettingsError(
+                "probability", f"expected {sizes} values, got {_find_shape(self.probability)}; build again"
+            )
         return self
 
     def find_probability(self, range_m: Array, incidence_deg: Array, intensity: Array, surface: Array) -> Array:
@@ -137,7 +159,7 @@ class DropTable(Spec):
         return np.where(surface, np.array(self.probability)[place], 0.0)
 
 
-def _shape(rows: tuple[tuple[tuple[float, ...], ...], ...]) -> tuple[int, ...] | None:
+def _find_shape(rows: tuple[tuple[tuple[float, ...], ...], ...]) -> tuple[int, ...] | None:
     """How many there are along each axis; None if rows differ."""
     sizes = {(len(plane), len(row)) for plane in rows for row in plane}
     return (len(rows), *sizes.pop()) if len(sizes) == 1 else None
@@ -154,10 +176,9 @@ class SensorScatter(Spec):
         """What is known, in a line."""
         parts = []
         if self.intensity is not None:
-            width = np.median(
-                [row[-1 - len(row) // 6] - row[len(row) // 6] for row in self.intensity.tables[-2].quantiles]
-            )
-            parts.append(f"intensities scatter by {width / 2:.3f}")
+            rows = [row for table in self.intensity.tables for row in table.quantiles]
+            widths = [row[-1 - len(row) // 6] - row[len(row) // 6] for row in rows]  # two thirds: two sigma
+            parts.append(f"intensities scatter by {float(np.median(widths)) / 2:.3f}")
         if self.range is not None:
             parts.append(f"ranges of surfaces by {100 * float(np.median(self.range.sigma_m)):.1f} cm")
         if self.drops is not None:

@@ -69,8 +69,9 @@ def known_by(drive: Log) -> rs.World:
     plan = resolve(drive, rs.SplatConfig(map=MapConfig(ego_radius_m=0.5)))
     map = Map.from_log(drive, plan.config.map)
     truth = [layer.moved(_shift(-map.origin)) for layer in courtyard().layers]
-    layers = WholeMap(WholePart(map)).cover(lambda part, layers: truth, plan, None)
-    known = estimate_limits(drive, Calibration(np.zeros(16), np.zeros(16)), map.origin, layers, plan)
+    store = WholeMap(WholePart(map))
+    layers = store.cover(lambda part, layers: truth, plan, None)
+    known = estimate_limits(drive, Calibration(np.zeros(16), np.zeros(16)), store, layers, plan)
     return rs.World(courtyard().layers, calibration=known)
 
 

@@ -28,6 +28,7 @@ from resweep.learn.scores import js_divergence, score_shares
 from resweep.sensor_scatter import Texture
 from resweep.simulate.beam_channels import CHANNELS, BeamChannels, number_beams
 from resweep.simulate.intensity import IntensityModel
+from resweep.simulate.noise import draw_noise, find_sigma
 from resweep.simulate.normal import find_normal, find_share
 from resweep.simulate.raydrop import DropPatches, draw_drop_levels, draw_patches
 from resweep.simulate.realism.model_card import NetworkCard
@@ -256,10 +257,10 @@ def test_range_noise_is_recovered_and_slopes_of_the_map_are_not_noise(make_made_
     found = estimate_noise(pairs)
     assert found is not None
     assert found.step_m == 0.0
-    sigma = found.find_sigma(pairs[0].channels)
+    sigma = find_sigma(found, pairs[0].channels)
     assert np.median(sigma[pairs[0].channels.surface]) == pytest.approx(0.02, rel=0.15)
     assert (sigma[~pairs[0].channels.surface] == 0).all()
-    drawn = found.draw(pairs[0].channels, None, seed=1, index=0)
+    drawn = draw_noise(found, pairs[0].channels, None, seed=1, index=0)
     assert np.std(drawn[pairs[0].channels.surface]) == pytest.approx(0.02, rel=0.2)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from resweep.calibrate.scatter.cells import COARSE_M, FINE_M, CellSums, find_textures
 from resweep.calibrate.scatter.step import find_step
+from resweep.calibrate.scatter.texture_cells import COARSE_M, FINE_M, CellSums, find_textures
 from resweep.learn.beam_pairs import BeamPair
 from resweep.pose import Array
 from resweep.sensor_scatter import Texture

@@ -5,35 +5,44 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.signal import lfilter
 
 from resweep import _core
 from resweep.pose import Array
-from resweep.sensor_scatter import DropTable, IntensityScatter, RangeNoise, find_incidence
+from resweep.sensor_scatter import DropTable, IntensityScatter, RangeNoise, find_bins, find_incidence
 from resweep.simulate.beam_channels import VOLUMES
-from resweep.simulate.intensity import mix_cells
 from resweep.simulate.noise import add_noise
 from resweep.simulate.normal import find_share
 from resweep.simulate.ring_order import order_along_rings
 from resweep.sweep import BeamStatus, Sweep
-from resweep.voxels import find_cells
 
-_SURFACE = 2**32 - 1  # in place of the number of a sweep: what belongs to a surface is the same in all of them
 _RAY = 1  # ray 0 of a beam has the sensor's own noise
 _RETURN_SHIFT = 26  # bits of the number of a beam; further returns of it have numbers of their own
 
 
 def scatter_intensity(
-    sweep: Sweep, scatter: IntensityScatter, gain: Array | float = 1.0, *, seed: int, index: int
+    sweep: Sweep, scatter: IntensityScatter, gain: Array | None = None, *, seed: int, index: int
 ) -> Sweep:
-    """The sweep with intensities drawn about its own, which are expected ones without the ``gain`` (n,) of lasers.
+    """The sweep with intensities drawn about its own, which are expected ones without the gains of lasers.
 
-    Returns in one cell of a texture resemble each other in all sweeps of a seed, neighbours on a ring in one sweep.
+    With their ``gain`` (n,) its lasers are those of the recording, each with its own response; without, they are those
+    of another sensor, of which only the scatter of surfaces is known.
     """
     if len(sweep) == 0:
         return sweep
-    level = find_share(_draw_normals(sweep, scatter, seed, index))
-    drawn = _read_tables(sweep, scatter, level) * gain
+    kind = scatter.find_kinds(sweep.label, _find_surfaces(sweep))
+    far = find_bins(sweep.range, scatter.range_edges_m).astype(np.int64)
+    expected, normal = sweep.intensity, _draw_normals(sweep, seed, index)
+    if gain is not None and scatter.response:
+        ring = sweep.ring.astype(np.int64)
+        known = ring < len(scatter.response)
+        ring = np.where(known, ring, 0)
+        expected = expected * np.where(known, np.array(scatter.response)[ring, far], 1.0)
+        normal = _remember(sweep, normal, scatter.next_weight)
+        shift, spread = np.array(scatter.shift)[kind, ring, far], np.array(scatter.spread)[kind, ring, far]
+        normal = np.where(known, shift + spread * normal, normal)
+    drawn = _read_tables(scatter, np.array(scatter.table_of)[kind, far], expected, find_share(normal))
+    if gain is not None:
+        drawn = drawn * gain
     if scatter.step:
         drawn = np.round(drawn / scatter.step) * scatter.step
     if scatter.ceiling:
@@ -41,44 +50,40 @@ def scatter_intensity(
     return replace(sweep, intensity=drawn.astype(np.float32))
 
 
-def _draw_normals(sweep: Sweep, scatter: IntensityScatter, seed: int, index: int) -> Array:
-    """A standard normal number (n,) for each return: where in its distribution its intensity lies."""
-    purpose = _core.Purpose.INTENSITY_NOISE
+def _draw_normals(sweep: Sweep, seed: int, index: int) -> Array:
+    """A standard normal number (n,) for each return."""
     number = sweep.beam.astype(np.uint32) | (sweep.return_index.astype(np.uint32) << np.uint32(_RETURN_SHIFT))
-    own = _core.draw_normals(seed, index, number, _RAY, purpose)
-    if scatter.ring_correlation:
-        order = order_along_rings(sweep.ring, sweep.column)
-        r, drawn = scatter.ring_correlation, own[order]
-        # As if a number like the first went before.
-        own[order] = lfilter([np.sqrt(1.0 - r * r)], [1.0, -r], drawn, zi=[r * drawn[0]])[0]
-    if not scatter.textures:
-        return np.asarray(own)
-    normal = np.sqrt(1.0 - sum(texture.share for texture in scatter.textures)) * own
-    points = sweep.world_points()
-    for at, texture in enumerate(scatter.textures):
-        cell = mix_cells(find_cells(points, texture.size_m), at).astype(np.uint32)
-        normal += np.sqrt(texture.share) * _core.draw_normals(seed, _SURFACE, cell, _RAY, purpose)
-    return np.asarray(normal)
+    return np.asarray(_core.draw_normals(seed, index, number, _RAY, _core.Purpose.INTENSITY_NOISE))
 
 
-def _read_tables(sweep: Sweep, scatter: IntensityScatter, level: Array) -> Array:
-    """The intensity (n,) at the ``level`` (n,), 0 to 1, of the distribution about what each return's own says."""
-    surface = np.ones(len(sweep), bool) if "primitive" not in sweep.extra else sweep.extra["primitive"] != VOLUMES
-    which = scatter.find_tables(sweep.label, surface)
-    found = np.empty(len(sweep))
-    for number, table in enumerate(scatter.tables):
-        own = np.flatnonzero(which == number)
-        if len(own) == 0:
-            continue
+def _remember(sweep: Sweep, normal: Array, weight: float) -> Array:
+    """Normal numbers (n,) of which each has a share of that of the return before it on its ring."""
+    if weight == 0.0:
+        return normal
+    order = order_along_rings(sweep.ring, sweep.column)
+    along = normal[order]
+    along[1:] = (along[1:] + weight * normal[order][:-1]) / np.sqrt(1.0 + weight * weight)
+    found = np.empty_like(normal)
+    found[order] = along
+    return found
+
+
+def _read_tables(scatter: IntensityScatter, which: Array, expected: Array, level: Array) -> Array:
+    """The intensity (n,) at the ``level`` (n,), 0 to 1, of the distribution about each expected one.
+
+    ``which`` (n,) numbers the tables.
+    """
+    found = np.empty(len(which))
+    for number in np.flatnonzero(np.bincount(which)).tolist():
+        own, table = np.flatnonzero(which == number), scatter.tables[number]
         curves = np.array(table.quantiles)
         rows, columns = curves.shape
-        place = np.interp(sweep.intensity[own], table.expected, np.arange(rows))
+        place = np.interp(expected[own], table.expected, np.arange(rows))
         low = np.minimum(place.astype(np.int64), max(rows - 2, 0))
         along = level[own] * (columns - 1)
         left = np.minimum(along.astype(np.int64), columns - 2)
         part, flat, cell = along - left, curves.ravel(), low * columns + left
-        below = flat[cell] + part * (flat[cell + 1] - flat[cell])
-        above = below
+        below = above = flat[cell] + part * (flat[cell + 1] - flat[cell])
         if rows > 1:
             cell = cell + columns
             above = flat[cell] + part * (flat[cell + 1] - flat[cell])

@@ -1,61 +1,113 @@
-"""Tables of recorded intensities against expected ones, and how alike those of neighbours are."""
+"""Tables of recorded intensities against expected ones, by kind and range, and how those of lasers differ."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from resweep.calibrate.scatter.cells import COARSE_M, FINE_M, CellSums, find_textures
 from resweep.calibrate.scatter.scatter_pair import ScatterPair
 from resweep.calibrate.scatter.step import find_step
 from resweep.pose import Array
-from resweep.sensor_scatter import SURFACE, VOLUME, IntensityScatter, IntensityTable
+from resweep.sensor_scatter import SURFACE, VOLUME, IntensityScatter, IntensityTable, find_bins
 from resweep.simulate.normal import find_normal
 
-# Chosen on SemanticKITTI 00 and 03; a half or a double of each hardly matters there.
-_MIN_OF_LABEL = 2000  # beams, for a label to have a table of its own
+RANGE_EDGES_M = (5.0, 8.0, 12.0, 18.0, 26.0, 40.0)  # so that bins hold alike many returns of a drive
+# Chosen by hand: a half or a double of each hardly matters.
+_MIN_OF_KIND, _MIN_AT_RANGE = 2000, 1000  # returns, for tables of their own
 _MIN_OF_BIN = 300
-_MAX_BINS = 10
+_MAX_BINS = 10  # of expected intensity
 _QUANTILES = 25
-_MIN_BEAMS = 1000  # in all, for anything to be known
-_MAX_CORRELATION = 0.98
-_DIGITS = 5
+_MIN_RETURNS = 1000  # in all, for anything to be known
+_PRIOR_OF_RESPONSE = 300.0  # returns with the response of the laser at all ranges
+_PRIOR_OF_SHIFT = 30.0  # returns with a shift of 0 and a spread of 1
+_MIN_SPREAD = 0.2
+_MAX_LEVEL = 0.998  # normal numbers beyond are as good as any
+_DIGITS, _SHIFT_DIGITS = 5, 2
+
+
+@dataclass(frozen=True)
+class _Returns:
+    """Columns (n,) of the returns of all pairs from the same surface as in simulation."""
+
+    label: Array
+    surface: Array
+    expected: Array
+    recorded: Array
+    ring: Array
+    range_bin: Array
 
 
 def estimate_intensities(
     pairs: Sequence[ScatterPair], gains: Sequence[Array], labelled: bool
 ) -> IntensityScatter | None:
-    """How recorded intensities scatter about expected ones; None if too few beams show it, or none has an intensity.
+    """How recorded intensities scatter about expected ones; None if too few returns show it, or none has an intensity.
 
     ``gains`` (b,) of each pair are those of its beams' lasers. ``labelled`` says whether labels mean something: each
-    with enough beams has a table then.
+    with enough returns has tables then.
     """
     used = [np.flatnonzero(pair.same) for pair in pairs]
-    label, surface, expected, recorded = (
+    label, surface, expected, recorded, ring, ranges = (
         np.concatenate([getattr(pair, name)[rows] for pair, rows in zip(pairs, used, strict=True)])
-        for name in ("label", "surface", "expected", "intensity")
+        for name in ("label", "surface", "expected", "intensity", "ring", "simulated")
     )
-    if len(recorded) < _MIN_BEAMS or not recorded.any():
+    if len(recorded) < _MIN_RETURNS or not recorded.any():
         return None
-    raw = np.concatenate(
-        [pair.intensity[rows] * gain[rows] for pair, rows, gain in zip(pairs, used, gains, strict=True)]
+    returns = _Returns(label, surface, expected, recorded, ring.astype(np.int64), find_bins(ranges, RANGE_EDGES_M))
+    gain = np.concatenate([gain[rows] for gain, rows in zip(gains, used, strict=True)])
+    raw = np.round((recorded * gain).astype(np.float64), _DIGITS)  # gains were taken out in float32
+    response = _find_response(returns)
+    expected = expected * response[returns.ring, returns.range_bin]
+    found = _tabulate(returns, expected, labelled)
+    found = found.model_copy(
+        update={
+            "response": _to_tuple(np.round(response, _DIGITS)),
+            "step": find_step(raw),
+            "ceiling": round(float(raw.max()), _DIGITS),
+        }
     )
-    tables = []
-    for number in np.unique(label).tolist() if labelled else ():
-        own = label == number
-        if number and np.count_nonzero(own) >= _MIN_OF_LABEL:
-            tables.append(_tabulate(number, expected[own], recorded[own]))
-    for number, own in ((SURFACE, surface), (VOLUME, ~surface)):
-        enough = own if np.count_nonzero(own) >= _MIN_BEAMS else np.ones(len(own), bool)
-        tables.append(_tabulate(number, expected[enough], recorded[enough]))
-    step = find_step(np.round(raw.astype(np.float64), _DIGITS))  # gains were taken out in float32
-    found = IntensityScatter(tables=tuple(tables), step=step, ceiling=round(float(raw.max()), _DIGITS))
-    return _correlate(found, pairs, used, step)
+    return _describe_lasers(found, pairs, used, returns, expected)
 
 
-def _tabulate(label: int, expected: Array, recorded: Array) -> IntensityTable:
-    """The table of the beams (n,) of one kind."""
+def _find_response(returns: _Returns) -> Array:
+    """What each laser reports at each range (k, r) over what is expected of it."""
+    lasers, bins = int(returns.ring.max()) + 1, len(RANGE_EDGES_M) + 1
+    cell, size = returns.ring * bins + returns.range_bin, lasers * bins
+    recorded = np.bincount(cell, returns.recorded, size).reshape(lasers, bins)
+    expected = np.bincount(cell, returns.expected, size).reshape(lasers, bins)
+    mean = expected.sum() / len(returns.ring)
+    prior = _PRIOR_OF_RESPONSE * max(float(mean), 1e-9)
+    whole = float(recorded.sum() / max(expected.sum(), 1e-9))
+    of_laser = (recorded.sum(axis=1) + prior * whole) / (expected.sum(axis=1) + prior)
+    return np.asarray((recorded + prior * of_laser[:, None]) / (expected + prior))
+
+
+def _tabulate(returns: _Returns, expected: Array, labelled: bool) -> IntensityScatter:
+    """The tables of all kinds; of ranges with few returns that of the kind at all ranges."""
+    bins = len(RANGE_EDGES_M) + 1
+    labels, counts = np.unique(returns.label, return_counts=True)
+    own = [int(label) for label, count in zip(labels, counts, strict=True) if label and count >= _MIN_OF_KIND]
+    kinds = (*(own if labelled else ()), SURFACE, VOLUME)
+    tables: list[IntensityTable] = []
+    numbers: list[tuple[int, ...]] = []
+    for kind in kinds:
+        rows = {SURFACE: returns.surface, VOLUME: ~returns.surface}.get(kind, returns.label == kind)
+        rows = rows if np.count_nonzero(rows) >= _MIN_RETURNS else np.ones(len(rows), bool)
+        tables.append(_make_table(expected[rows], returns.recorded[rows]))
+        whole, line = len(tables) - 1, []
+        for at in range(bins):
+            near = rows & (returns.range_bin == at)
+            if np.count_nonzero(near) < _MIN_AT_RANGE:
+                line.append(whole)
+                continue
+            tables.append(_make_table(expected[near], returns.recorded[near]))
+            line.append(len(tables) - 1)
+        numbers.append(tuple(line))
+    return IntensityScatter(kinds=kinds, range_edges_m=RANGE_EDGES_M, tables=tuple(tables), table_of=tuple(numbers))
+
+
+def _make_table(expected: Array, recorded: Array) -> IntensityTable:
     bins = int(np.clip(len(expected) // _MIN_OF_BIN, 1, _MAX_BINS))
     edges = np.unique(np.quantile(expected, np.linspace(0.0, 1.0, bins + 1)[1:-1]))
     place = np.searchsorted(edges, expected, side="right")
@@ -63,64 +115,78 @@ def _tabulate(label: int, expected: Array, recorded: Array) -> IntensityTable:
     middles = [float(expected[own].mean(dtype=np.float64)) for own in kept]
     levels = np.linspace(0.0, 1.0, _QUANTILES)
     return IntensityTable(
-        label=label,
-        expected=np.maximum(np.round(middles, _DIGITS), 0.0).tolist(),
-        quantiles=tuple(tuple(np.round(np.maximum(np.quantile(recorded[own], levels), 0.0), _DIGITS)) for own in kept),
+        expected=tuple(np.maximum(np.round(middles, _DIGITS), 0.0).tolist()),
+        quantiles=_to_tuple(np.round([np.maximum(np.quantile(recorded[own], levels), 0.0) for own in kept], _DIGITS)),
     )
 
 
-def _correlate(
-    found: IntensityScatter, pairs: Sequence[ScatterPair], used: Sequence[Array], step: float
+def _describe_lasers(
+    found: IntensityScatter, pairs: Sequence[ScatterPair], used: Sequence[Array], returns: _Returns, expected: Array
 ) -> IntensityScatter:
-    """The scatter with what is alike in one place in all sweeps, and along rings."""
+    """The scatter with the shift and spread of lasers, and with what a return does to the next one of its laser."""
+    kind = found.find_kinds(returns.label, returns.surface)
     random = np.random.default_rng(0)
-    values = []
-    for pair, rows in zip(pairs, used, strict=True):
-        blurred = pair.intensity[rows] + step * (random.random(len(rows)) - 0.5)  # within a step anything is possible
-        levels = find_levels(found, pair.label[rows], pair.surface[rows], pair.expected[rows], blurred)
-        values.append(find_normal(levels))
-    points = [pair.points[rows] for pair, rows in zip(pairs, used, strict=True)]
-    shares = []
-    for size in (FINE_M, COARSE_M):
-        sums = CellSums(size)
-        sums.add(values, points)
-        shares.append(sums.find_correlation())
-    textures = find_textures(*shares)
-    along = _correlate_rings(pairs, used, values)
-    rest = max(1.0 - sum(texture.share for texture in textures), 1e-6)
-    common = sum(texture.share for texture in textures if texture.size_m >= COARSE_M)
-    ring = float(np.clip((along - common) / rest, 0.0, _MAX_CORRELATION))
-    return found.model_copy(update={"textures": textures, "ring_correlation": round(ring, 3)})
+    blurred = returns.recorded + found.step * (random.random(len(expected)) - 0.5)  # within a step anything is possible
+    level = find_levels(found, kind, returns.range_bin, expected, blurred)
+    normal = find_normal(np.clip(level, 1.0 - _MAX_LEVEL, _MAX_LEVEL))
+    kinds, lasers, bins = len(found.kinds), len(found.response), len(found.range_edges_m) + 1
+    cell, size = (kind * lasers + returns.ring) * bins + returns.range_bin, kinds * lasers * bins
+    count = np.bincount(cell, minlength=size) + _PRIOR_OF_SHIFT
+    shift = np.bincount(cell, normal, size) / count
+    spread = np.sqrt((np.bincount(cell, normal**2, size) + _PRIOR_OF_SHIFT) / count - shift**2)
+    spread = np.maximum(spread, _MIN_SPREAD)
+    rest = np.split((normal - shift[cell]) / spread[cell], np.cumsum([len(rows) for rows in used])[:-1])
+    shape = (kinds, lasers, bins)
+    return found.model_copy(
+        update={
+            "shift": _to_tuple(np.round(shift, _SHIFT_DIGITS).reshape(shape)),
+            "spread": _to_tuple(np.round(spread, _SHIFT_DIGITS).reshape(shape)),
+            "next_weight": _find_next_weight(pairs, used, rest),
+        }
+    )
 
 
-def _correlate_rings(pairs: Sequence[ScatterPair], used: Sequence[Array], values: Sequence[Array]) -> float:
-    """The correlation of the values of neighbours on a ring."""
+def _find_next_weight(pairs: Sequence[ScatterPair], used: Sequence[Array], values: Sequence[Array]) -> float:
+    """The weight of a number in the next one of its laser, by how much less the next is alike than the one after.
+
+    Numbers of one place are alike, which fades slowly along a ring and belongs to the surface. If the next one is less
+    alike than the one after it, the laser remembers its last return.
+    """
+    one, two = (_correlate(pairs, used, values, step) for step in (1, 2))
+    alike = np.clip((one - two) / max(1.0 - two, 1e-6), -0.49, 0.0)  # w / (1 + w²)
+    return round(float(-(1.0 - np.sqrt(1.0 - 4.0 * alike**2)) / (2.0 * -alike)) if alike < 0.0 else 0.0, 3)
+
+
+def _correlate(pairs: Sequence[ScatterPair], used: Sequence[Array], values: Sequence[Array], step: int) -> float:
+    """The correlation of the values of beams that lie ``step`` apart on a ring."""
     product = square = 0.0
     for pair, rows, value in zip(pairs, used, values, strict=True):
         spread = np.full(len(pair.order), np.nan)
         spread[rows] = value
-        left, right = (spread[part] for part in pair.find_neighbours())
-        both = np.isfinite(left) & np.isfinite(right)
-        product += float((left[both] * right[both]).sum())
-        square += float((left[both] ** 2 + right[both] ** 2).sum()) / 2.0
+        first, second = pair.order[:-step], pair.order[step:]
+        both = (pair.ring[first] == pair.ring[second]) & np.isfinite(spread[first]) & np.isfinite(spread[second])
+        left, right = spread[first[both]], spread[second[both]]
+        product += float((left * right).sum())
+        square += float((left**2 + right**2).sum()) / 2.0
     return product / square if square > 0.0 else 0.0
 
 
-def find_levels(found: IntensityScatter, label: Array, surface: Array, expected: Array, recorded: Array) -> Array:
+def find_levels(found: IntensityScatter, kind: Array, range_bin: Array, expected: Array, recorded: Array) -> Array:
     """Where (n,), from 0 to 1, recorded intensities lie in the distribution that the tables give each."""
-    which = found.find_tables(label, surface)
+    which = np.array(found.table_of)[kind, range_bin]
     levels = np.zeros(len(recorded))
-    for number, table in enumerate(found.tables):
-        own = np.flatnonzero(which == number)
-        if len(own) == 0:
-            continue
+    for number in np.unique(which).tolist():
+        table, own = found.tables[number], np.flatnonzero(which == number)
         curves = np.array(table.quantiles)
-        place = np.interp(expected[own], table.expected, np.arange(len(curves)))
-        # The nearest bin: its quantiles are of the beams themselves.
-        nearest = np.rint(place).astype(np.int64)
+        # The nearest row: its quantiles are of the returns themselves.
+        nearest = np.rint(np.interp(expected[own], table.expected, np.arange(len(curves)))).astype(np.int64)
         share = np.linspace(0.0, 1.0, curves.shape[1])
         for row in np.unique(nearest).tolist():
             some = own[nearest == row]
             rising = curves[row] + np.arange(curves.shape[1]) * 1e-9  # of equal quantiles any is as good
             levels[some] = np.interp(recorded[some], rising, share)
     return np.clip(levels, 0.0, 1.0)
+
+
+def _to_tuple(values: Array) -> tuple[object, ...]:
+    return tuple(_to_tuple(row) if np.ndim(row) else float(row) for row in values)

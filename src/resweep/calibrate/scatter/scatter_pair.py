@@ -44,12 +44,6 @@ class ScatterPair:
             near = np.abs(self.recorded - self.simulated) < SAME_SURFACE_M
         return np.asarray(near & self.counted)
 
-    def find_neighbours(self) -> tuple[Array, Array]:
-        """Beams (m,) that follow each other on a ring."""
-        first, second = self.order[:-1], self.order[1:]
-        along = self.ring[first] == self.ring[second]
-        return first[along], second[along]
-
 
 def pair_sweeps(recorded: Sweep, simulated: Sweep, mappable: Array, blind: Array | None, known: Array) -> ScatterPair:
     """The pair of a recorded sweep and of its beams in the world, which ``simulated`` has, with what they hit.

@@ -253,10 +253,8 @@ def print_simulation(simulation: Simulation, choice: ChosenSensor, target: LogTa
     many = "1 sweep" if total == 1 else f"{total:,} sweeps"
     typer.echo(f"{target.path}: {many} of {simulation.what} as {target.format}{name_resumed(before)}")
     noise = f"range noise {simulation.noise}"
-    if choice.noise is None:
-        noise = f"noise {simulation.drive.meta['noise']}" + (
-            "" if choice.name == RECORDED else f" ({simulation.noise})"
-        )
+    if choice.noise is None and choice.name == RECORDED:
+        noise = f"noise {simulation.drive.meta['noise']}"
     if choice.model is not None and choice.model.card.noise is not None:
         noise = f"{noise}; the learned model adds its own"
     new = " of the new ones" if before else ""
