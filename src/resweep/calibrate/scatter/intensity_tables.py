@@ -28,7 +28,7 @@ _DIGITS, _SHIFT_DIGITS = 5, 2
 
 
 @dataclass(frozen=True)
-class _Returns:
+class _PairedReturns:
     """Columns (n,) of the returns of all pairs from the same surface as in simulation."""
 
     label: Array
@@ -54,7 +54,9 @@ def estimate_intensities(
     )
     if len(recorded) < _MIN_RETURNS or not recorded.any():
         return None
-    returns = _Returns(label, surface, expected, recorded, ring.astype(np.int64), find_bins(ranges, RANGE_EDGES_M))
+    returns = _PairedReturns(
+        label, surface, expected, recorded, ring.astype(np.int64), find_bins(ranges, RANGE_EDGES_M)
+    )
     gain = np.concatenate([gain[rows] for gain, rows in zip(gains, used, strict=True)])
     raw = np.round((recorded * gain).astype(np.float64), _DIGITS)  # gains were taken out in float32
     response = _find_response(returns)
@@ -70,7 +72,7 @@ def estimate_intensities(
     return _describe_lasers(found, pairs, used, returns, expected)
 
 
-def _find_response(returns: _Returns) -> Array:
+def _find_response(returns: _PairedReturns) -> Array:
     """What each laser reports at each range (k, r) over what is expected of it."""
     lasers, bins = int(returns.ring.max()) + 1, len(RANGE_EDGES_M) + 1
     cell, size = returns.ring * bins + returns.range_bin, lasers * bins
@@ -83,7 +85,7 @@ def _find_response(returns: _Returns) -> Array:
     return np.asarray((recorded + prior * of_laser[:, None]) / (expected + prior))
 
 
-def _tabulate(returns: _Returns, expected: Array, labelled: bool) -> IntensityScatter:
+def _tabulate(returns: _PairedReturns, expected: Array, labelled: bool) -> IntensityScatter:
     """The tables of all kinds; of ranges with few returns that of the kind at all ranges."""
     bins = len(RANGE_EDGES_M) + 1
     labels, counts = np.unique(returns.label, return_counts=True)
@@ -121,7 +123,11 @@ def _make_table(expected: Array, recorded: Array) -> IntensityTable:
 
 
 def _describe_lasers(
-    found: IntensityScatter, pairs: Sequence[ScatterPair], used: Sequence[Array], returns: _Returns, expected: Array
+    found: IntensityScatter,
+    pairs: Sequence[ScatterPair],
+    used: Sequence[Array],
+    returns: _PairedReturns,
+    expected: Array,
 ) -> IntensityScatter:
     """The scatter with the shift and spread of lasers, and with what a return does to the next one of its laser."""
     kind = found.find_kinds(returns.label, returns.surface)
