@@ -14,6 +14,8 @@ import struct
 import zipfile
 from collections.abc import Callable
 
+from tests.fuzz.mutate_models import mutate_model
+
 Mutation = Callable[[bytearray, random.Random], bytearray]
 _BYTES = (0, 1, 0x7F, 0x80, 0xFF, 0x20, 0x0A, 0x2D)
 _INTEGERS = (0, 1, -1, 2, 255, 65535, 2**31 - 1, -(2**31), 2**32 - 1, 2**63 - 1, -(2**63), 10**9, 10**12)
@@ -60,6 +62,8 @@ _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 def mutate(data: bytes, name: str, rng: random.Random) -> bytes:
     """``data`` of a file of that ``name``, a path, with one to four changes."""
+    if rng.random() < 0.6 and (model := mutate_model(data, name, rng)) is not None:
+        return model
     if rng.random() < 0.7 and (inner := _open(data, name, rng)) is not None:
         content, close = inner
         return close(_change(content, rng))

@@ -17,6 +17,7 @@ from resweep.memory import check_room
 _COMPONENT_BYTES = {5120: 1, 5121: 1, 5122: 2, 5123: 2, 5125: 4, 5126: 4}
 _COMPONENTS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}
 _MAX_DEPTH = 500  # of nodes within each other
+_MAX_PARTS = 100_000  # each becomes a layer
 _COPIES = 4  # of an array that reading makes
 _JSON, _BIN = 0x4E4F534A, 0x004E4942
 
@@ -135,6 +136,9 @@ def _check_accessor(item: dict[str, Any], views: list[tuple[int, int | None]], f
 def _check_meshes(tree: dict[str, Any], accessors: list[int]) -> int:
     """Bytes of what the meshes are made of, counted as often as they are used."""
     total = 0
+    parts = sum(len(_items(mesh, "primitives")) for _, mesh in _items(tree, "meshes"))
+    if parts > _MAX_PARTS:
+        raise ValueError(f"has {parts:,} primitives, {_MAX_PARTS:,} at most are read; join them")
     for at, mesh in _items(tree, "meshes"):
         for number, part in _items(mesh, "primitives"):
             where, attributes = f"mesh {at}, primitive {number}", part.get("attributes")
