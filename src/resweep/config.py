@@ -201,14 +201,14 @@ def _describe_problem(item: dict[str, Any], model: type[BaseModel]) -> str:
     if kind == "value_error":
         return message
     shown = repr(value)
-    reason = _find_reason(model, item["loc"]) if kind in _BEYOND else ""
+    reason = _find_reason(model, item["loc"], kind) if kind in _BEYOND else ""
     return f"{message[0].lower()}{message[1:]}, got {shown if len(shown) < 60 else shown[:57] + '...'}{reason}"
 
 
 _BEYOND = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
 
 
-def _find_reason(model: type[BaseModel], location: tuple[int | str, ...]) -> str:
+def _find_reason(model: type[BaseModel], location: tuple[int | str, ...], kind: str) -> str:
     """Why the bound of the field at ``location`` below ``model`` is where it is, in brackets; empty if it has none."""
     names = [at for at, part in enumerate(location) if isinstance(part, str)]
     for depth in reversed(names):  # the last name may be that of a type in a union
@@ -216,7 +216,8 @@ def _find_reason(model: type[BaseModel], location: tuple[int | str, ...]) -> str
             field = holder.model_fields.get(str(location[depth]))
             found = None if field is None else _find_because([*field.metadata, field.annotation])
             if found is not None:
-                return f" ({found.reason})"
+                reason = found.above if kind.startswith("less") else found.below
+                return f" ({reason})" if reason else ""
     return ""
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from resweep.config import read_field_docs
+from resweep.quantities import MAX_NUMBER
 
 
 def make_schema(model: type[BaseModel]) -> dict[str, Any]:
@@ -169,6 +170,9 @@ def _constraints(metadata: tuple[Any, ...]) -> list[Any]:
 def _describe_bounds(metadata: list[Any]) -> str:
     signs = {"gt": "above", "ge": "from", "lt": "below", "le": "to"}
     found = [
-        f"{word} {getattr(rule, name):g}" for rule in metadata for name, word in signs.items() if hasattr(rule, name)
+        f"{word} {getattr(rule, name):g}"
+        for rule in metadata
+        for name, word in signs.items()
+        if hasattr(rule, name) and abs(getattr(rule, name)) < MAX_NUMBER  # the bound of all numbers tells nothing
     ]
     return ", ".join(found)

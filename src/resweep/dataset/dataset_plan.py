@@ -183,12 +183,14 @@ def list_runs(plan: DatasetPlan) -> list[RunPlan]:
 
 
 def _choose_sensors(plan: DatasetPlan) -> list[tuple[Sensor, tuple[float, float, float]]]:
-    named = {choice: choose_sensor(choice) for choice in plan.sensors if isinstance(choice, str)}
+    words = dict.fromkeys(choice for choice in plan.sensors if isinstance(choice, str))
+    named = {word: choose_sensor(word) for word in words}
     return [named[choice] if isinstance(choice, str) else choose_sensor(choice) for choice in plan.sensors]
 
 
 def _load_scenarios(plan: DatasetPlan) -> list[Scenario]:
-    named = {item: load_scenario(item) for item in plan.scenarios if isinstance(item, str)}
+    words = dict.fromkeys(item for item in plan.scenarios if isinstance(item, str))
+    named = {word: load_scenario(word) for word in words}
     return [
         named[item] if isinstance(item, str) else validate_scenario(item, f"scenarios[{at}]")
         for at, item in enumerate(plan.scenarios)
@@ -205,6 +207,6 @@ def choose_sensor(choice: str | SensorChoice) -> tuple[Sensor, tuple[float, floa
 def limit_workers(plan: DatasetPlan, workers: int, memory_bytes: int) -> int:
     """How many sweeps of ``workers`` may be made at once beside the largest world; 0 if as many as there are cores."""
     spare = check_memory(plan.worlds, memory_bytes)
-    beams = max(len(fire(choose_sensor(choice)[0])) for choice in plan.sensors)
+    beams = max(len(fire(sensor)) for sensor, _ in _choose_sensors(plan))
     most = max(1, spare // (_BEAM_BYTES * beams))
     return min(workers, most) if workers else (0 if most > count_cores() else most)

@@ -19,7 +19,7 @@ from resweep.drive.sensing.observation import Mission, Observation, Scan
 from resweep.drive.vehicles import Vehicle
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.quantities import Height, SpeedOrStill
+from resweep.quantities import Height, Number, SpeedOrStill
 
 
 class AvoiderConfig(Spec):
@@ -41,7 +41,7 @@ class AvoiderConfig(Spec):
     """Between two moments that are judged, seconds."""
     offsets_m: Annotated[tuple[Height, ...], Field(min_length=1, max_length=100)] = (0.0, -0.2, 0.2, -0.5, 0.5)
     """Places beside the middle of the lane that motions may lead to, metres to the left; the first is home."""
-    accelerations_mps2: Annotated[tuple[Height, ...], Field(min_length=1, max_length=100)] = (
+    accelerations_mps2: Annotated[tuple[Number, ...], Field(min_length=1, max_length=100)] = (
         1.5,
         0.5,
         0.0,

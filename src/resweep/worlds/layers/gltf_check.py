@@ -116,7 +116,11 @@ def _check_view(item: dict[str, Any], buffers: list[int], where: str) -> tuple[i
 def _check_accessor(item: dict[str, Any], views: list[tuple[int, int | None]], file_bytes: int, where: str) -> int:
     """Bytes that an accessor is read as."""
     kind, component = item.get("type"), item.get("componentType")
-    if not isinstance(kind, str) or kind not in _COMPONENTS or component not in _COMPONENT_BYTES:
+    if (
+        not isinstance(kind, str)
+        or type(component) is not int
+        or _COMPONENTS.get(kind, 0) * _COMPONENT_BYTES.get(component, 0) == 0
+    ):
         raise ValueError(f"{where}: componentType {component!r:.20} of type {kind!r:.20} is not known")
     if "sparse" in item:
         raise ValueError(f"{where}: is sparse, which is not read; export it without morph targets")

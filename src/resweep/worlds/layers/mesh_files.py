@@ -26,6 +26,7 @@ from resweep.worlds.layers.instances import Instances
 from resweep.worlds.layers.mesh import Mesh
 
 SUFFIXES = (".obj", ".ply", ".stl", ".glb", ".gltf")
+_MAX_FACTOR = 1e12  # of a transform: from nanometres to kilometres
 FAR_M = 1000.0  # beyond this, float32 offsets from zero lose the tenth of a millimetre
 
 # Of files whose format states the upward axis; any other is taken to be "z".
@@ -190,6 +191,8 @@ def _check_geometry(geometry: Any, where: str) -> None:
 def _check_invertible(matrix: Array, where: str) -> None:
     if matrix.shape != (4, 4) or not np.isfinite(matrix).all():
         raise ResweepError(f"{where}: transform must be a finite 4x4 matrix, got shape {matrix.shape}")
+    if np.abs(matrix).max() > _MAX_FACTOR:
+        raise ResweepError(f"{where}: transform has a number beyond {_MAX_FACTOR:g}; repair it or export it again")
     linear = matrix[:3, :3]
     if abs(portable.det3(linear)) <= 1e-9 * float(np.abs(linear).max()) ** 3:
         raise ResweepError(f"{where}: transform is degenerate (it flattens the mesh); its 3x3 part must be invertible")
