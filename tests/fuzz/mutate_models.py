@@ -19,6 +19,25 @@ _EXTREME: tuple[float, ...] = (
     *(1e300, -4.5e10, 3.5e38, 2**63, -(2**63), 10**40, math.nan, math.inf, -math.inf),
     *(1e-300, 5e-324, 0, -0.0, -1, 1, 2**31, 2**32, 1e7, 1e9, 86_400.0, 10_000_000, 1e-3),
 )
+# Just within what models take: what is accepted must be usable too.
+_EDGES: tuple[float, ...] = (
+    5e7,
+    -5e7,
+    86_400,
+    86_399.9,
+    340,
+    1000,
+    100,
+    99_990,
+    10_000,
+    720,
+    16,
+    10,
+    0.05,
+    0.01,
+    0.001,
+    1e-6,
+)
 _OTHER: tuple[Any, ...] = (
     None,
     True,
@@ -100,7 +119,7 @@ def _choose(places: list[Place], rng: random.Random, fits: Callable[[Any], bool]
 
 def _set_extreme(places: list[Place], rng: random.Random) -> None:
     holder, key = _choose(places, rng, _is_number)
-    holder[key] = rng.choice(_EXTREME)
+    holder[key] = rng.choice(_EXTREME if rng.random() < 0.5 else _EDGES)
 
 
 def _scale(places: list[Place], rng: random.Random) -> None:
@@ -114,7 +133,7 @@ def _set_list(places: list[Place], rng: random.Random) -> None:
     """Every number of a list the same, or an extreme one."""
     holder, key = _choose(places, rng, lambda value: isinstance(value, list) and any(map(_is_number, value)))
     if isinstance(holder[key], list):
-        value = rng.choice((*_EXTREME, *filter(_is_number, holder[key])))
+        value = rng.choice((*_EXTREME, *_EDGES, *filter(_is_number, holder[key])))
         holder[key] = [value] * len(holder[key])
 
 

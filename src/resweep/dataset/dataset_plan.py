@@ -20,7 +20,7 @@ from resweep.scenes.opening import SCENE, check_memory, check_world
 from resweep.sensors import Sensor, fire, load_sensor
 from resweep.work import count_cores
 
-MAX_TRAFFIC = 300  # actors of a variant that are drawn
+MAX_TRAFFIC = 200  # actors of a variant that are drawn
 MAX_RUNS = 10_000  # of one dataset; a million drives are several datasets
 PLANS = ("edge-cases", "simkitti32")  # those that come with the package
 

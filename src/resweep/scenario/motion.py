@@ -15,13 +15,14 @@ from resweep import portable
 from resweep.config import Spec
 from resweep.errors import SettingsError
 from resweep.pose import Array
-from resweep.quantities import MAX_DURATION_S, MAX_ROWS, Angle, Coordinate, NotNegative
+from resweep.quantities import MAX_ROWS, Angle, Coordinate, NotNegative
 
 STEP_S = 0.1  # between the knots of a motion that is sampled
 _SAMPLE_STEP_M = 0.05  # between the samples of a curve
 _SECANT_M = 1.0  # half of the length over which the heading is taken: a car does not turn on the spot
 _MIN_SPEED_MPS, _MAX_SPEED_MPS = 0.05, 340.0  # slower motions last without end, faster ones break the sound barrier
 _MIN_STEP_M = 1e-3  # between points of a curve
+_MAX_MOTION_S = 7200.0  # of waypoints or a curve, whose every 0.1 s is set on the ground
 _MAX_PATH_M = 100_000.0  # of a curve, which has a sample each 5 cm; worlds are smaller
 
 Row = Annotated[tuple[Coordinate, ...], Field(max_length=4)]
@@ -124,8 +125,10 @@ class MotionSpec(Spec):
             self.refuse(field, f"is {length_m:,.0f} m long, {_MAX_PATH_M:,.0f} m at most; check the unit, or divide it")
 
     def _check_duration(self, field: str, duration_s: float) -> None:
-        if duration_s > MAX_DURATION_S:
-            self.refuse(field, f"a motion of {duration_s:,.0f} s; a drive lasts a day at most, {MAX_DURATION_S:,.0f} s")
+        if duration_s > _MAX_MOTION_S:
+            self.refuse(
+                field, f"a motion of {duration_s:,.0f} s, {_MAX_MOTION_S:,.0f} s at most; give poses of a longer one"
+            )
 
     def refuse(self, field: str, problem: str) -> None:
         """Raise an error that names the field, and the actor where there is one."""
