@@ -159,6 +159,9 @@ def test_a_loop_of_endless_steps(changes: dict[str, float]) -> None:
         ("riegl-vz-400", {"pattern.line_rate_max_hz": 1e-300}, "line_rate_max_hz: .*give hertz"),
         ("livox-mid-360", {"pattern.head_rate_hz": 1e300}, "pattern.head_rate_hz: .*nothing turns"),
         ("livox-mid-360", {"pattern.frame_s": 1e-9}, "frame_s"),
+        ("velodyne-vlp-16", {"pattern.channels.firing_time_s": [0.9] * 16}, "0.9 s is longer than a turn"),
+        ("velodyne-vlp-16", {"pattern.firing_period_s": 2e-7}, "pattern: gives 8,000,000 pulses a sweep, 4,000,000"),
+        ("velodyne-hdl-64e", {"pattern.laser_rate_hz": 5e7}, "pattern: gives .* pulses a sweep, 4,000,000 at most"),
     ],
 )  # fmt: skip
 def test_a_sensor_that_is_none(name: str, changes: dict[str, Any], message: str) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from resweep.errors import SettingsError
-from resweep.sensors.patterns import Pattern, Raster, Rosette, Spinning, TwoBlock, count_steps
+from resweep.sensors.patterns import Block, Pattern, Raster, Rosette, Spinning, TwoBlock, count_steps
 
 MAX_PULSES = 500_000_000  # of a sweep: a terrestrial scanner at 0.01 degrees has 360 million
+MAX_TURN_PULSES = 4_000_000  # of a head that turns: 128 channels at 0.012 degrees; none of today's has half a million
 _MIN_PERIOD_S, _MAX_PERIOD_S = 1e-4, 86_400.0
 _MIN_PACKETS, _MIN_LOWER_PACKETS = 16.0, 2.0
 
@@ -15,9 +16,22 @@ def check_sweep_size(pattern: Pattern, rate_hz: float, period_s: float) -> None:
     if not _MIN_PERIOD_S <= period_s <= _MAX_PERIOD_S:
         problem = f"a sweep of {period_s:.3g} s; sweeps last {_MIN_PERIOD_S:g} s to a day"
         raise SettingsError("pattern", f"{problem}; check its rates")
-    count = _count_pulses(pattern, rate_hz)
-    if count > MAX_PULSES:
-        raise SettingsError("pattern", f"gives {count:,} pulses a sweep, {MAX_PULSES:,} at most; take wider steps")
+    turns = isinstance(pattern, Spinning | TwoBlock)
+    count, most = _count_pulses(pattern, rate_hz), MAX_TURN_PULSES if turns else MAX_PULSES
+    if count > most:
+        raise SettingsError("pattern", f"gives {count:,} pulses a sweep, {most:,} at most; take wider steps")
+    for name, block in _list_blocks(pattern).items():
+        delay = max(block.firing_time_s or (0.0,))
+        if delay > period_s:
+            raise SettingsError(
+                f"pattern.{name}.firing_time_s", f"{delay:g} s is longer than a turn, {period_s:g} s; check the unit"
+            )
+
+
+def _list_blocks(pattern: Pattern) -> dict[str, Block]:
+    if isinstance(pattern, TwoBlock):
+        return {"upper": pattern.upper, "lower": pattern.lower}
+    return {"channels": pattern.channels} if isinstance(pattern, Spinning) else {}
 
 
 def _count_pulses(pattern: Pattern, rate_hz: float) -> int:
