@@ -11,6 +11,7 @@ from resweep import _core, portable
 from resweep.config import Spec
 from resweep.errors import SettingsError
 from resweep.pose import Array
+from resweep.quantities import Number
 from resweep.sensors.spec import Receiver
 from resweep.simulate.beam_channels import CHANNELS, BeamChannels
 from resweep.simulate.normal import find_normal
@@ -25,9 +26,9 @@ class RangeNoise(Spec):
     rounded).
     """
 
-    range_edges_m: tuple[float, ...]
+    range_edges_m: tuple[Number, ...]
     """Edges (r) of the bins of range, metres."""
-    incidence_edges_deg: tuple[float, ...]
+    incidence_edges_deg: tuple[Number, ...]
     """Edges (i) of the bins of incidence, degrees from the normal."""
     sigma_m: tuple[tuple[Annotated[float, Field(ge=0.0, le=1.0)], ...], ...]
     """Sigma (r + 1, i + 1), metres."""
