@@ -51,7 +51,7 @@ CONFIG = {
 }
 
 # Pages of a scheduler and its workers ask nobody who they are: a cluster of one machine has none.
-NO_PAGES = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
 
 
 @contextmanager
