@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from resweep.pose import Array
-from resweep.viewer.pages.origins import is_own_page
+from resweep.viewer.pages.own_pages import is_own_page
 from resweep.viewer.pages.stage import Stage, name_address
 
 _LEAD_S = 0.6  # for which the camera that was moved leads: echoes of the others are late

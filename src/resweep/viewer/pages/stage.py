@@ -15,7 +15,7 @@ from resweep.errors import ResweepError
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.viewer.pages.latest import LatestTask
-from resweep.viewer.pages.origins import guard_server
+from resweep.viewer.pages.own_pages import guard_server
 from resweep.viewer.scene.discs import POINT_SIZES, Sprites, split_by_size, write_glb
 from resweep.viewer.scene.primitives import BrowserMesh
 

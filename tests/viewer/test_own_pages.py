@@ -16,7 +16,7 @@ import viser
 import websockets.asyncio.client
 from websockets.exceptions import InvalidStatus
 
-from resweep.viewer.pages.origins import guard_server, is_own_page
+from resweep.viewer.pages.own_pages import guard_server, is_own_page
 from resweep.viewer.pages.panes import PaneServer
 from resweep.viewer.pages.stage import Stage, find_port
 
