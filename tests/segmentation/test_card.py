@@ -84,7 +84,7 @@ def test_networks_of_other_scores_are_refused(copy: Path, log: Log) -> None:
     """Rows that are no points, values that are not finite, and values that take all memory: one line each."""
     onnx = pytest.importorskip("onnx")
     whole = onnx.load_from_string((copy / MODEL).read_bytes())
-    numbers = {"low": [0], "two": [2], "huge": [2**30, 1]}
+    numbers = {"low": [0], "two": [2], "huge": [2**30, 1, 1]}
     changes = (
         (("Slice", ["low", "two"]), "gives float32 of shape [2, 3] in place of [64, 3]"),
         (("Expand", ["huge"]), "Expand: it takes more than 0.3 GB"),
