@@ -207,6 +207,10 @@ def test_damaged_models_are_refused(tmp_path: Path) -> None:
         ("[1]", "is no card"),
         (card.replace("resweep-realism", "other"), "format"),
         (card.replace("occupancy", "height"), "channels"),
+        (
+            card.replace(f'"columns": {COLUMNS}', f'"columns": {COLUMNS + 1}'),
+            "layout.columns: input should be a multiple",
+        ),
     ):
         (folder / "card.json").write_text(text)
         with pytest.raises(ResweepError, match=problem):
