@@ -83,8 +83,11 @@ class ClusterSpec(Spec):
                 f"{where}: type: {self.type} needs a package that is missing ({error}); "
                 f"install it with: pip install {packages}"
             ) from error
+        options = self.options
+        if self.type == "LocalCluster" and not {"security", "protocol"} & set(options):
+            options = {**options, "security": True}  # keys of its own: every user of this machine reaches its ports
         try:
-            cluster = deployer(**self.options)
+            cluster = deployer(**options)
             if self.workers is not None:
                 cluster.scale(self.workers)
             if self.adapt is not None:

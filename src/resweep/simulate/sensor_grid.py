@@ -30,7 +30,7 @@ class SensorGrid(Spec):
     """
 
     rings: Annotated[int, Field(ge=2, le=1024)]
-    columns: Annotated[int, Field(ge=16, le=65536)]
+    columns: Annotated[int, Field(ge=16, le=65536, multiple_of=_COLUMN_MULTIPLE)]
     elevation_deg: tuple[Annotated[float, Field(ge=-90.0, le=90.0)], ...]
     sensor: str = ""
 

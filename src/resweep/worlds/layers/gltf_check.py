@@ -6,12 +6,12 @@ or be read as another shape than it is. The rules are those of glTF 2.0 (3.6 on 
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from resweep.files.untrusted import check_name
+from resweep.files.strict_json import parse_json
+from resweep.files.untrusted import check_name, read_bytes
 from resweep.memory import check_room
 
 _COMPONENT_BYTES = {5120: 1, 5121: 1, 5122: 2, 5123: 2, 5125: 4, 5126: 4}
@@ -24,12 +24,12 @@ _JSON, _BIN = 0x4E4F534A, 0x004E4942
 
 def check_gltf(path: Path) -> None:
     """Raise ValueError, with what is wrong and where, for a file that is not what it says of itself."""
-    data = path.read_bytes()
+    data = read_bytes(path)
     binary: int | None = None
     text = data
     if path.suffix.lower() == ".glb":
         text, binary = _split_chunks(data)
-    tree = json.loads(text)
+    tree = parse_json(text)
     if not isinstance(tree, dict):
         raise ValueError("its JSON is no object")
     buffers = [_measure_buffer(item, path, binary, at) for at, item in _items(tree, "buffers")]
