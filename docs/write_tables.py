@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from resweep.config import read_field_docs
+from resweep.quantities import MAX_NUMBER
 from resweep.schema import format_value
 
 DOCS = Path(__file__).parent
@@ -87,7 +88,10 @@ def _constraints(metadata: tuple[Any, ...]) -> list[Any]:
 def _describe_bounds(metadata: list[Any]) -> str:
     signs = {"gt": "above", "ge": "from", "lt": "below", "le": "to"}
     found = [
-        f"{word} {getattr(rule, name):g}" for rule in metadata for name, word in signs.items() if hasattr(rule, name)
+        f"{word} {getattr(rule, name):g}"
+        for rule in metadata
+        for name, word in signs.items()
+        if hasattr(rule, name) and abs(getattr(rule, name)) < MAX_NUMBER  # the bound of all numbers tells nothing
     ]
     return ", ".join(found)
 

@@ -39,7 +39,7 @@ ORDER = [
     {"schema", "saved_record"},
     {"config"},
     {"portable", "embree_library", "files", "progress", "optional"},
-    {"terminal"},
+    {"terminal", "quantities"},
     {"_core", "errors"},
 ]
 LEVEL = {part: level for level, row in enumerate(ORDER) for part in row}

@@ -9,17 +9,17 @@ from collections.abc import Hashable, Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from resweep.errors import InputError, ResweepError, SettingsError, nearest_names
 from resweep.files.untrusted import MAX_JSON_BYTES, read_plain_text
-
-Positive = Annotated[float, Field(gt=0.0)]
-NotNegative = Annotated[float, Field(ge=0.0)]
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
+from resweep.quantities import Because
+from resweep.quantities import NotNegative as NotNegative
+from resweep.quantities import Positive as Positive
+from resweep.quantities import Share as Share
 
 
 class Spec(BaseModel):
@@ -202,7 +202,33 @@ def _describe_problem(item: dict[str, Any], model: type[BaseModel]) -> str:
     if kind == "value_error":
         return message
     shown = repr(value)
-    return f"{message[0].lower()}{message[1:]}, got {shown if len(shown) < 60 else shown[:57] + '...'}"
+    reason = _find_reason(model, item["loc"], kind) if kind in _BEYOND else ""
+    return f"{message[0].lower()}{message[1:]}, got {shown if len(shown) < 60 else shown[:57] + '...'}{reason}"
+
+
+_BEYOND = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
+
+
+def _find_reason(model: type[BaseModel], location: tuple[int | str, ...], kind: str) -> str:
+    """Why the bound of the field at ``location`` below ``model`` is where it is, in brackets; empty if it has none."""
+    names = [at for at, part in enumerate(location) if isinstance(part, str)]
+    for depth in reversed(names):  # the last name may be that of a type in a union
+        for holder in _find_models_at(model, location[:depth]):
+            field = holder.model_fields.get(str(location[depth]))
+            found = None if field is None else _find_because([*field.metadata, field.annotation])
+            if found is not None:
+                reason = found.above if kind.startswith("less") else found.below
+                return f" ({reason})" if reason else ""
+    return ""
+
+
+def _find_because(parts: Iterable[Any]) -> Because | None:
+    """The first reason among the metadata of types."""
+    for part in parts:
+        inner = part if isinstance(part, Because) else _find_because(get_args(part))
+        if inner is not None:
+            return inner
+    return None
 
 
 def describe_field(model: type[BaseModel], location: tuple[int | str, ...]) -> str:

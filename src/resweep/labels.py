@@ -19,6 +19,7 @@ from pydantic import Field, model_validator
 from resweep.config import Spec, parse_spec, read_spec
 from resweep.errors import ResweepError, SettingsError, nearest_names
 from resweep.pose import Array
+from resweep.quantities import MAX_ROWS, LabelId
 
 _SPARE_COLOURS = ("#c9d1d9", "#79c0ff", "#d2a8ff", "#ffa657", "#7ee787", "#ff7b72")
 
@@ -80,7 +81,7 @@ class LabelClass(Spec):
 
     name: str
     category: str = ""
-    also: tuple[str, ...] = ()
+    also: Annotated[tuple[str, ...], Field(max_length=1000)] = ()
     group: Literal["ground", "surface", "linear", "non_surface"] | None = None
     moving: bool = False
     movable: bool = False
@@ -95,7 +96,7 @@ class LabelSet(Spec):
 
     name: str
     title: str = ""
-    classes: Mapping[Annotated[int, Field(ge=0)], LabelClass] = {}
+    classes: Annotated[Mapping[LabelId, LabelClass], Field(max_length=MAX_ROWS)] = {}
 
     @model_validator(mode="after")
     def _check_names(self) -> LabelSet:

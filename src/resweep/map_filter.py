@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
+from pydantic import Field
 
 from resweep.config import NotNegative, Spec
 from resweep.pose import Array
+from resweep.quantities import MAX_ROWS, LabelId
 from resweep.sweep import Sweep
 
 
@@ -17,7 +21,7 @@ class MapFilter(Spec):
     """
 
     near_m: NotNegative = 0.0
-    labels: tuple[int, ...] = ()
+    labels: Annotated[tuple[LabelId, ...], Field(max_length=MAX_ROWS)] = ()
 
     def keeps_labels(self, label: Array) -> Array:
         """Rows (n,) bool whose label does not leave them out."""

@@ -49,6 +49,28 @@ def measure_resident_memory() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+def measure_room() -> int:
+    """Bytes that this process may still take: of the machine's memory, and of its own limit (``ulimit -v``)."""
+    try:
+        import resource
+
+        total, resident = (int(word) for word in Path("/proc/self/statm").read_text(encoding="ascii").split()[:2])
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    except (ImportError, OSError, ValueError):
+        return total_memory()
+    page = os.sysconf("SC_PAGE_SIZE")
+    room = total_memory() - resident * page
+    return room if limit == resource.RLIM_INFINITY else min(room, limit - total * page)
+
+
+def check_room(needed: int, what: str, advice: str) -> None:
+    """Raise before ``needed`` bytes are reserved for ``what`` where there is no room for them."""
+    room = measure_room()
+    if needed > room:
+        there = format_memory(max(room, 0))
+        raise ResweepError(f"{what} would take {format_memory(needed)} of memory, and {there} are there; {advice}")
+
+
 def find_spare_memory(memory: int, needed: int, what: str) -> int:
     """Bytes of ``memory`` that are left for what can be bounded, beside what is held and what ``what`` needs.
 

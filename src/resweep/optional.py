@@ -12,6 +12,7 @@ EXTRAS = {
     "cloudpickle": ("cloudpickle", "cluster"),
     "cmaes": ("cmaes", "drive"),
     "copclib": ("copclib", "tiles"),
+    "cryptography": ("cryptography", "cluster"),
     "dask": ("dask", "cluster"),
     "distributed": ("distributed", "cluster"),
     "lz4": ("rosbags", "logs"),  # which needs it

@@ -129,7 +129,7 @@ def test_a_slope_takes_speed_from_a_vehicle_with_a_mass() -> None:
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
-        ("passenger-car", {"speed_max_mps": 0.0}, "speed_max_mps: input should be greater than 0"),
+        ("passenger-car", {"speed_max_mps": 0.0}, "speed_max_mps: input should be greater than or equal to 0.001"),
         ("passenger-car", {"steering_max_rad": 1.6}, "steering_max_rad: 1.6 rad; wheels turn by less than pi / 2"),
         ("passenger-car", {"wheelbase_m": 4.0}, "wheelbase_m: 4 m: the axles lie outside"),
         ("passenger-car", {"yaw_rate_max_radps": 1.0}, "yaw_rate_max_radps: a kinematic vehicle has none"),

@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Callable
 
 from tests.fuzz.mutate_json import damage_json
+from tests.fuzz.mutate_models import mutate_model
 from tests.fuzz.mutate_onnx import mutate_onnx
 
 Mutation = Callable[[bytearray, random.Random], bytearray]
@@ -63,10 +64,12 @@ _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 def mutate(data: bytes, name: str, rng: random.Random) -> bytes:
     """``data`` of a file of that ``name``, a path, with one to four changes."""
-    if name.endswith(".json") and rng.random() < 0.6 and (damaged := damage_json(data, rng)) is not None:
-        return damaged
     if name.endswith(".onnx") and rng.random() < 0.8:
         return mutate_onnx(data, rng)
+    if rng.random() < 0.6:
+        damages = [mutate_model(data, name, rng), damage_json(data, rng) if name.endswith(".json") else None]
+        if found := [damaged for damaged in damages if damaged is not None]:
+            return rng.choice(found)
     if rng.random() < 0.7 and (inner := _open(data, name, rng)) is not None:
         content, close = inner
         return close(_change(content, rng))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -152,3 +153,9 @@ def test_there_is_a_case_for_each_operator() -> None:
     assert set(ALL) == set(STANDARD)
     assert set(LEARNED) == {"TreeEnsembleRegressor"}  # compared with scikit-learn by the tests of boosting
     assert not (set(layout.RULES) & set(neural.RULES)) | (set(layout.RULES) & set(elementwise.RULES))
+
+
+def test_the_manual_lists_the_operators_that_are_accepted() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "learning.md").read_text(encoding="utf-8")
+    listed = text.partition("<!-- operators -->")[2].partition("<!-- end of operators -->")[0]
+    assert [name.strip() for name in listed.split(",")] == sorted(STANDARD)

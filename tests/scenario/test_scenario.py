@@ -174,3 +174,41 @@ def test_the_scenarios_of_the_package_run_in_the_street(name: str) -> None:
         assert len(actors) == len(scenario.actors)
     first, again, other = (scenario.variant(n).model_dump() for n in (1, 1, 2))
     assert first == again != other
+
+
+def test_an_actor_that_waits_for_a_day_is_looked_at_while_it_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    from resweep.scenario import overlap
+    from resweep.scenario.scenario import validate_scenario
+    from resweep.scenes import SCENE_LABELS, Label, ground_plane
+    from resweep.worlds import World
+
+    looked = []
+    first_hit = overlap._find_first_hit
+
+    def count(poses: Any, *given: Any) -> Any:
+        looked.append(len(poses))
+        return first_hit(poses, *given)
+
+    monkeypatch.setattr(overlap, "_find_first_hit", count)
+    monkeypatch.setattr(overlap, "_MAX_RAYS", 20_000)  # several blocks
+    lane = {"name": "a", "category": "car", "lane": [[10, 10], [50, 10]], "speed_mps": 8.0}
+    drive = {"ego": {"at": [0, 0]}, "duration_s": 86_400, "actors": [lane]}
+    world = World([ground_plane((200.0, 200.0), label=Label.ROAD)], labels=SCENE_LABELS)
+    validate_scenario(drive, "drive").place(world)
+    assert 50 <= sum(looked) <= 60
+    assert len(looked) > 1
+
+
+def test_actors_that_do_not_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    from resweep.scenario.scenario import validate_scenario
+    from resweep.scenes import SCENE_LABELS, Label, ground_plane
+    from resweep.worlds import World
+
+    monkeypatch.setattr("resweep.memory.measure_room", lambda: 10**8)
+    cars = [{"name": f"c{at}", "category": "car", "at": [10 * at, 20]} for at in range(3)]
+    drive = {"ego": {"at": [0, 0]}, "duration_s": 86_400, "actors": cars}
+    world = World([ground_plane((200.0, 200.0), label=Label.ROAD)], labels=SCENE_LABELS)
+    with pytest.raises(
+        rs.ResweepError, match=r"comparing 4 actors over 86,400 s would take 864.0 MB of memory, and 100.0 MB"
+    ):
+        validate_scenario(drive, "drive").place(world)

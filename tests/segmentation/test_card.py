@@ -6,9 +6,11 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
+from resweep.log import Log
 from resweep.segmentation import load_labeller, read_card
 from resweep.segmentation.card import CARD, MODEL, hash_model
 
@@ -76,3 +78,33 @@ def test_what_is_no_model_is_refused(copy: Path, tmp_path: Path) -> None:
     assert "holds no model of labels (card.json is missing)" in refusal(tmp_path)
     (copy / CARD).write_text("{")
     assert "card.json: cannot be read" in refusal(copy)
+
+
+def test_networks_of_other_scores_are_refused(copy: Path, log: Log) -> None:
+    """Rows that are no points, values that are not finite, and values that take all memory: one line each."""
+    onnx = pytest.importorskip("onnx")
+    whole = onnx.load_from_string((copy / MODEL).read_bytes())
+    numbers = {"low": [0], "two": [2], "huge": [2**30, 1, 1]}
+    changes = (
+        (("Slice", ["low", "two"]), "gives float32 of shape [2, 3] in place of [64, 3]"),
+        (("Expand", ["huge"]), "Expand: it takes more than 0.3 GB"),
+    )
+    for (kind, more), problem in changes:
+        model = type(whole).FromString(whole.SerializeToString())
+        last = model.graph.node[-1]
+        node = onnx.helper.make_node(kind, [last.input[0], *more], ["other"])
+        last.input[0] = "other"
+        model.graph.node.insert(len(model.graph.node) - 1, node)
+        for name in more:
+            model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(numbers[name], np.int64), name))
+        (copy / MODEL).write_bytes(model.SerializeToString())
+        change(copy, sha256=hash_model((copy / MODEL).read_bytes()))
+        assert problem in refusal(copy)
+    model = type(whole).FromString(whole.SerializeToString())
+    for tensor in model.graph.initializer:
+        if list(tensor.dims) == [3]:  # that of the classes
+            tensor.raw_data = np.full(3, np.nan, np.float32).tobytes()
+    (copy / MODEL).write_bytes(model.SerializeToString())
+    change(copy, sha256=hash_model((copy / MODEL).read_bytes()))
+    with pytest.raises(ResweepError, match=r"model.onnx: gives values that are not finite"):
+        load_labeller(copy).classify(log[0])

@@ -207,6 +207,10 @@ def test_damaged_models_are_refused(tmp_path: Path) -> None:
         ("[1]", "is no card"),
         (card.replace("resweep-realism", "other"), "format"),
         (card.replace("occupancy", "height"), "channels"),
+        (
+            card.replace(f'"columns": {COLUMNS}', f'"columns": {COLUMNS + 1}'),
+            "layout.columns: input should be a multiple",
+        ),
     ):
         (folder / "card.json").write_text(text)
         with pytest.raises(ResweepError, match=problem):
@@ -293,4 +297,49 @@ def test_networks_of_other_outputs_are_refused(tmp_path: Path) -> None:
     card["intensity"]["light"] = {"knots": [[0, 1]] * 3, "means": [0, 1, 2]}
     (folder / "card.json").write_text(json.dumps(card))
     with pytest.raises(ResweepError, match=r"gives float32 of shape \[1, 2\] in place of \[1, 3\]"):
+        load_realism(folder)
+
+
+def write_network(folder: Path, part: str, data: bytes) -> Path:
+    """Another network in the place of one of a model, with its hash in the card."""
+    card = json.loads((folder / "card.json").read_text())
+    (folder / card[part]["file"]).write_bytes(data)
+    card[part]["sha256"] = hashlib.sha256(data).hexdigest()
+    (folder / "card.json").write_text(json.dumps(card))
+    return folder
+
+
+def test_networks_that_give_no_probabilities_are_refused(world: rs.World, sensor: rs.Sensor, tmp_path: Path) -> None:
+    ops = OnnxOps()
+    data = ops.finish(ops.select(INPUT, 0, 1), ["n", len(CHANNELS)])  # ranges, in metres
+    model = load_realism(write_network(write_model(tmp_path / "m", 0.1, 0.0), "drop", data))
+    with pytest.raises(
+        ResweepError, match=r"m/drop.onnx: gives probabilities from 0 to 1\d\.\d, expected 0 to 1; learn"
+    ):
+        rs.Simulator(world, sensor, realism=model).sweep(POSE)
+    ops = OnnxOps()
+    flat = ops.multiply(ops.concat([ops.select(INPUT, 7, 8)] * 2), np.float32([0.3]))
+    data = ops.finish(flat, ["n", len(CHANNELS)], 2)
+    model = load_realism(write_network(write_light(tmp_path / "n"), "intensity", data))
+    with pytest.raises(
+        ResweepError, match=r"n/intensity.onnx: gives shares of bins that add up to 0.6 to 0.6, not to 1"
+    ):
+        rs.Simulator(world, sensor, realism=model).sweep(POSE)
+
+
+def test_a_network_with_an_endless_loop_is_refused_at_once(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    helper, kinds = onnx.helper, onnx.TensorProto
+    given = [("i", kinds.INT64, []), ("on", kinds.BOOL, []), ("v", kinds.FLOAT, ["n", 1])]
+    values = [helper.make_tensor_value_info(*item) for item in given]
+    made = [helper.make_node("Identity", [name], [f"{name}2"]) for name in ("on", "v")]
+    results = [helper.make_tensor_value_info(f"{name}2", kind, shape) for name, kind, shape in given[1:]]
+    ops = OnnxOps()
+    start = (ops.constant(np.array(2**62)), ops.constant(np.array(True)), ops.select(INPUT, 7, 8))
+    out = ops.node("Loop", *start, body=helper.make_graph(made, "body", values, results))
+    data = ops.finish(out, ["n", len(CHANNELS)])
+    folder = write_network(write_model(tmp_path / "m", 0.1, 0.0), "drop", data)
+    with pytest.raises(
+        ResweepError, match=r"m/drop.onnx: is no network that is accepted \(it has graphs within its graph"
+    ):
         load_realism(folder)

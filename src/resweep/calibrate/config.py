@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from resweep.config import NotNegative, Positive, Spec
+from resweep.quantities import MAX_COUNT, CellSize
 
 
 class CalibrateConfig(Spec):
@@ -34,20 +35,20 @@ class CalibrateConfig(Spec):
     second.
     """
 
-    sweeps: Annotated[int, Field(ge=2)] = 100
-    points_per_sweep: Annotated[int, Field(ge=1000)] = 60_000
-    stretch: Annotated[int, Field(ge=2)] = 20
-    window: Annotated[int, Field(ge=5)] | None = 50
-    window_points: Annotated[int, Field(ge=1000)] = 15_000
+    sweeps: Annotated[int, Field(ge=2, le=MAX_COUNT)] = 100
+    points_per_sweep: Annotated[int, Field(ge=1000, le=MAX_COUNT)] = 60_000
+    stretch: Annotated[int, Field(ge=2, le=MAX_COUNT)] = 20
+    window: Annotated[int, Field(ge=5, le=MAX_COUNT)] | None = 50
+    window_points: Annotated[int, Field(ge=1000, le=MAX_COUNT)] = 15_000
     window_iterations: Annotated[int, Field(ge=1, le=50)] = 3
     keyframe_gap_m: NotNegative = 0.05
     keyframe_turn_rad: NotNegative = 0.002
-    standing_every: Annotated[int, Field(ge=1)] = 10
+    standing_every: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 10
     range_max_m: Positive = 60.0
     iterations: Annotated[int, Field(ge=1, le=50)] = 6
-    samples: Annotated[int, Field(ge=1000)] = 40_000
+    samples: Annotated[int, Field(ge=1000, le=MAX_COUNT)] = 40_000
     k: Annotated[int, Field(ge=8, le=200)] = 40
-    neighbour_radius_m: Positive = 1.0
+    neighbour_radius_m: CellSize = 1.0
     thickness_m: Positive = 0.08
     flatness: Positive = 0.05
     breadth: Positive = 0.02

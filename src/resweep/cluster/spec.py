@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from resweep.config import Spec, read_spec
 from resweep.errors import ResweepError, SettingsError, nearest_names
+from resweep.quantities import Duration
 
 # Deployers by name: the module that has each, and what pip installs it with.
 _JOBQUEUE = ("dask_jobqueue", "dask-jobqueue")
@@ -31,9 +32,9 @@ _FIXED = ("LocalCluster", "SSHCluster")  # whose options say how many workers th
 class AdaptiveWorkers(Spec):
     """Workers that come and go with the work."""
 
-    minimum: int = Field(default=1, ge=0)
+    minimum: int = Field(default=1, ge=0, le=100_000)
     """Least number of workers."""
-    maximum: int = Field(ge=1)
+    maximum: int = Field(ge=1, le=100_000)
     """Largest number of workers."""
 
     @model_validator(mode="after")
@@ -48,13 +49,13 @@ class ClusterSpec(Spec):
 
     type: str
     """Deployer: SSHCluster, SLURMCluster, PBSCluster, SGECluster, LSFCluster, HTCondorCluster, OARCluster, MoabCluster, KubeCluster or LocalCluster."""  # noqa: E501
-    options: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict, max_length=1000)
     """Arguments of the deployer, as dask documents them."""
     workers: int | None = Field(default=None, ge=1, le=100_000)
     """Workers to ask for, where the options do not set it."""
     adapt: AdaptiveWorkers | None = None
     """Least and largest number of workers, in place of a fixed number."""
-    wait_s: float = Field(default=600.0, gt=0.0)
+    wait_s: Duration = 600.0
     """Seconds to wait for the first worker, such as in the queue of a scheduler."""
 
     @model_validator(mode="after")
@@ -82,8 +83,11 @@ class ClusterSpec(Spec):
                 f"{where}: type: {self.type} needs a package that is missing ({error}); "
                 f"install it with: pip install {packages}"
             ) from error
+        options = self.options
+        if self.type == "LocalCluster" and not {"security", "protocol"} & set(options):
+            options = {**options, "security": True}  # keys of its own: every user of this machine reaches its ports
         try:
-            cluster = deployer(**self.options)
+            cluster = deployer(**options)
             if self.workers is not None:
                 cluster.scale(self.workers)
             if self.adapt is not None:

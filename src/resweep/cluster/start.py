@@ -7,6 +7,7 @@ import logging
 import re
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -23,6 +24,11 @@ from resweep.work import OneProcess, Workers
 _LOCAL = "local:"
 _ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss|inproc)://[^\s/]+(:\d+)?")
 _MAX_LOCAL = 256  # workers of one machine: each takes about 150 MB by itself
+_ENCRYPTED = ("tls://", "wss://")
+_GIVE_CERTIFICATES = (
+    "set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT and "
+    "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY to their files"
+)
 _CONNECT_S = 5.0
 _JOIN_S = 15.0  # for which a running scheduler may be without any worker
 _START_S = 60.0  # which workers of this machine may take to start
@@ -43,6 +49,9 @@ CONFIG = {
         "OPENBLAS_NUM_THREADS": "1",
     },
 }
+
+# Pages of a scheduler and its workers ask nobody who they are: a cluster of one machine has none.
+NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
 
 
 @contextmanager
@@ -66,8 +75,9 @@ def open_workers(text: str | None) -> Iterator[Workers]:
         stack.enter_context(dask.config.set(CONFIG))
         stack.enter_context(_silence_logs())
         client = start(text, stack)
+        _warn_of_strangers(client, text)
         _check_versions(client)
-        if client.dashboard_link:
+        if client.dashboard_link and not text.startswith(_LOCAL):
             print(f"dask dashboard: {client.dashboard_link}", file=sys.stderr, flush=True)
         from resweep.cluster.workers import DaskWorkers
 
@@ -100,15 +110,22 @@ def _parse_local(text: str) -> int:
 
 def _start_local(text: str, stack: ExitStack) -> Any:
     count = _parse_local(text)
+    distributed = require("distributed", f"cluster '{text}'")
+    require("cryptography", f"cluster '{text}'")
     stack.enter_context(_hide_script())
+    stack.enter_context(require("dask", f"cluster '{text}'").config.set(NO_PAGES))
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="resweep-cluster-", ignore_cleanup_errors=True))
     try:
-        cluster = require("distributed", f"cluster '{text}'").LocalCluster(
+        cluster = distributed.LocalCluster(
             n_workers=count,
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
+            # Whoever connects to a scheduler or a worker may run code there, and every user of this machine reaches
+            # its ports: keys that only these processes have, and no pages that show what they do.
+            security=distributed.Security.temporary(),
             dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
             worker_dashboard_address=None,
             local_directory=folder,
             silence_logs=logging.CRITICAL,
@@ -121,20 +138,46 @@ def _start_local(text: str, stack: ExitStack) -> Any:
 
 
 def _connect(text: str, stack: ExitStack) -> Any:
+    security = _find_certificates(text)
     try:
         with ThreadPoolExecutor(1) as thread:  # this one may have a loop that runs, as in a notebook
-            thread.submit(asyncio.run, _identify(text)).result()
+            thread.submit(asyncio.run, _identify(text, security)).result()
     except (OSError, TimeoutError, ValueError, ImportError) as error:
         raise _make_no_answer_error(text) from error
     return _open_client(text, text, _JOIN_S, stack)
 
 
-async def _identify(address: str) -> None:
+def _find_certificates(text: str) -> Any:
+    """dask's own security settings, with the certificates that an address with TLS needs."""
+    security = require("distributed", f"cluster '{text}'").Security()
+    try:
+        context = security.get_connection_args("client")["ssl_context"]
+    except OSError as error:  # a file that is missing, or that is no certificate
+        raise ResweepError(
+            f"cluster '{text}': its certificates cannot be read ({error}); {_GIVE_CERTIFICATES}"
+        ) from error
+    if context is None and text.startswith(_ENCRYPTED):
+        raise ResweepError(f"cluster '{text}': there are no certificates for TLS; {_GIVE_CERTIFICATES}")
+    return security
+
+
+def _warn_of_strangers(client: Any, text: str) -> None:
+    """Warn if others than this command can give work to its workers: without TLS a scheduler takes it from anyone."""
+    address = str(client.scheduler.address)
+    if not address.startswith((*_ENCRYPTED, "inproc://")):
+        warnings.warn(
+            f"cluster '{text}': {address} has no TLS, so whoever can connect to it can run code on the workers and "
+            f"see the data; give a tls:// address ({_GIVE_CERTIFICATES})",
+            stacklevel=2,
+        )
+
+
+async def _identify(address: str, security: Any) -> None:
     """Raise unless a scheduler answers; a client would wait forever for something else that listens there."""
     distributed = require("distributed", f"cluster '{address}'")
 
     async def ask() -> None:
-        async with distributed.rpc(address) as scheduler:
+        async with distributed.rpc(address, connection_args=security.get_connection_args("client")) as scheduler:
             await scheduler.identity()
 
     await asyncio.wait_for(ask(), _CONNECT_S)

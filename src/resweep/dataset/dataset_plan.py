@@ -6,21 +6,25 @@ import os
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from resweep.config import Spec, parse_yaml, read_text, validate
 from resweep.errors import SettingsError
+from resweep.quantities import MAX_ITEMS, Because, Count, Mount, Seed, SpeedOrStill
 from resweep.scenario import Scenario, load_scenario
+from resweep.scenario.motion import MotionSpec, Rows
 from resweep.scenario.scenario import SCENARIOS, validate_scenario
 from resweep.scenes.opening import SCENE, check_memory, check_world
 from resweep.sensors import Sensor, fire, load_sensor
 from resweep.work import count_cores
 
+MAX_TRAFFIC = 200  # actors of a variant that are drawn
 MAX_RUNS = 10_000  # of one dataset; a million drives are several datasets
 PLANS = ("edge-cases", "simkitti32")  # those that come with the package
 
+_Cars = Annotated[int, Field(ge=0, le=MAX_TRAFFIC), Because("six candidates are placed for each of them")]
 _BEAM_BYTES = 1000  # that a beam takes while its sweep is made and written
 
 
@@ -29,9 +33,9 @@ class SensorChoice(Spec):
 
     name: str
     """Catalog name or YAML file of the sensor."""
-    set: dict[str, Any] = Field(default_factory=dict)
+    set: dict[str, Any] = Field(default_factory=dict, max_length=MAX_ITEMS)
     """Fields of the sensor that differ, by dotted name, such as beam.rays."""
-    offset_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    offset_m: tuple[Mount, Mount, Mount] = (0.0, 0.0, 0.0)
     """Place of the sensor in the frame of the ego, metres."""
 
 
@@ -41,13 +45,13 @@ class TrafficPlan(Spec):
     Those that would run into others or the world are drawn again.
     """
 
-    count: tuple[int, int]
+    count: tuple[_Cars, _Cars]
     """Least and largest number of actors of a variant."""
-    lanes: tuple[tuple[tuple[float, ...], ...], ...] = Field(min_length=1)
+    lanes: tuple[Rows, ...] = Field(min_length=1, max_length=MAX_ITEMS)
     """Lanes that they follow, each a list of points [x, y] or [x, y, z], metres in the world."""
-    speed_mps: tuple[float, float] = (4.0, 12.0)
+    speed_mps: tuple[SpeedOrStill, SpeedOrStill] = (4.0, 12.0)
     """Slowest and fastest speed, metres a second."""
-    categories: tuple[str, ...] = ("car",)
+    categories: tuple[str, ...] = Field(default=("car",), min_length=1, max_length=MAX_ITEMS)
     """Classes that are drawn from."""
 
     @model_validator(mode="after")
@@ -58,6 +62,11 @@ class TrafficPlan(Spec):
                 raise SettingsError(
                     name, f"expected two numbers above zero, the smaller first, got [{low:g}, {high:g}]"
                 )
+        for at, lane in enumerate(self.lanes):
+            try:
+                MotionSpec(lane=lane, speed_mps=self.speed_mps[0])
+            except SettingsError as error:
+                raise SettingsError(error.field.replace("lane", f"lanes[{at}]", 1), error.problem) from None
         return self
 
 
@@ -75,11 +84,11 @@ class DatasetPlan(Spec):
     """Name of the dataset."""
     layout: Literal["semantickitti", "kitti", "kitti-tracking", "nuscenes"] = "semantickitti"
     """Layout of the files."""
-    worlds: tuple[str, ...] = Field(min_length=1)
+    worlds: tuple[str, ...] = Field(min_length=1, max_length=MAX_RUNS)
     """Saved worlds, mesh files or scene:NAME."""
-    sensors: tuple[str | SensorChoice, ...] = Field(min_length=1)
+    sensors: tuple[str | SensorChoice, ...] = Field(min_length=1, max_length=MAX_RUNS)
     """Sensors by name or file, or with changes and a place of their own."""
-    scenarios: tuple[str | dict[str, Any], ...] = Field(min_length=1)
+    scenarios: tuple[str | dict[str, Any], ...] = Field(min_length=1, max_length=MAX_RUNS)
     """Scenarios by name or file, or written out."""
     variants: int = Field(default=1, ge=1, le=MAX_RUNS)
     """Runs of each scenario; the first is as written, the others vary."""
@@ -93,9 +102,9 @@ class DatasetPlan(Spec):
     """Whether sensors scatter; false gives the mean."""
     camera: str | None = None
     """Calibration file or folder of the log that a world is from, for the image boxes of KITTI's layouts."""
-    sweeps: int | None = Field(default=None, ge=1)
+    sweeps: Count | None = None
     """Sweeps of each run at most."""
-    seed: int = Field(default=0, ge=0)
+    seed: Seed = 0
     """Number that fixes all randomness."""
 
     @model_validator(mode="after")
@@ -152,30 +161,42 @@ def _resolve_paths(plan: DatasetPlan, folder: Path) -> DatasetPlan:
 
 def list_runs(plan: DatasetPlan) -> list[RunPlan]:
     """Every run of a plan; raises for worlds, sensors and scenarios that do not exist, before any work."""
-    for text in plan.worlds:
-        check_world(text)
-    sensors = [choose_sensor(choice) for choice in plan.sensors]
-    scenarios = [
-        load_scenario(item) if isinstance(item, str) else validate_scenario(item, f"scenarios[{at}]")
-        for at, item in enumerate(plan.scenarios)
-    ]
-    count = len(plan.worlds) * len(sensors) * len(scenarios) * plan.variants
+    count = len(plan.worlds) * len(plan.sensors) * len(plan.scenarios) * plan.variants
     if count > MAX_RUNS:
         raise SettingsError(
             "variants",
             f"{count} runs (worlds x sensors x scenarios x variants), {MAX_RUNS} at most; split the plan into several",
         )
+    for word in dict.fromkeys(plan.worlds):
+        check_world(word)
+    sensors = _choose_sensors(plan)
+    # What is named twice is read once, and the variants of a scenario are the same for each sensor and world.
+    varied = [[scenario.variant(at) for at in range(plan.variants)] for scenario in _load_scenarios(plan)]
     wide = 2 if plan.layout == "semantickitti" else 4
     runs: list[RunPlan] = []
     for world in plan.worlds:
         for sensor, offset in sensors:
-            for scenario in scenarios:
-                for variant in range(plan.variants):
+            for variants in varied:
+                for variant, scenario in enumerate(variants):
                     number = len(runs)
                     folder = f"{'sequences/' if wide == 2 else ''}{number:0{wide}d}"
-                    varied = scenario.variant(variant)
-                    runs.append(RunPlan(number, folder, world, sensor, offset, varied, variant, plan.seed + number))
+                    runs.append(RunPlan(number, folder, world, sensor, offset, scenario, variant, plan.seed + number))
     return runs
+
+
+def _choose_sensors(plan: DatasetPlan) -> list[tuple[Sensor, tuple[float, float, float]]]:
+    words = dict.fromkeys(choice for choice in plan.sensors if isinstance(choice, str))
+    named = {word: choose_sensor(word) for word in words}
+    return [named[choice] if isinstance(choice, str) else choose_sensor(choice) for choice in plan.sensors]
+
+
+def _load_scenarios(plan: DatasetPlan) -> list[Scenario]:
+    words = dict.fromkeys(item for item in plan.scenarios if isinstance(item, str))
+    named = {word: load_scenario(word) for word in words}
+    return [
+        named[item] if isinstance(item, str) else validate_scenario(item, f"scenarios[{at}]")
+        for at, item in enumerate(plan.scenarios)
+    ]
 
 
 def choose_sensor(choice: str | SensorChoice) -> tuple[Sensor, tuple[float, float, float]]:
@@ -188,6 +209,6 @@ def choose_sensor(choice: str | SensorChoice) -> tuple[Sensor, tuple[float, floa
 def limit_workers(plan: DatasetPlan, workers: int, memory_bytes: int) -> int:
     """How many sweeps of ``workers`` may be made at once beside the largest world; 0 if as many as there are cores."""
     spare = check_memory(plan.worlds, memory_bytes)
-    beams = max(len(fire(choose_sensor(choice)[0])) for choice in plan.sensors)
+    beams = max(len(fire(sensor)) for sensor, _ in _choose_sensors(plan))
     max_workers = max(1, spare // (_BEAM_BYTES * beams))
     return min(workers, max_workers) if workers else (0 if max_workers > count_cores() else max_workers)

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from resweep.config import Positive, Spec
 from resweep.errors import SettingsError
+from resweep.quantities import Coordinate, Count, Duration
 
 _TOLERANCE = 1e-9
 
@@ -18,30 +19,30 @@ class AnswerRules(Spec):
     A command outside of the vehicle's limits always acts as the nearest one within.
     """
 
-    deadline_s: Positive | None = None
+    deadline_s: Duration | None = None
     """Seconds of real time within which an answer must come, else it is late. None: the drive's clock stands still
     until the answer is there, and the run does not depend on the machine's load."""
-    timeout_s: Positive = 600.0
+    timeout_s: Duration = 600.0
     """An autonomy that is silent for so many seconds of real time, where no deadline is set or before it is ready,
     never answers: the vehicle brakes, and the run ends as it stands."""
     on_late: Literal["hold", "brake"] = "hold"
     """What the vehicle does without an answer by the deadline: it holds the last command, or brakes."""
     on_error: Literal["hold", "brake"] = "brake"
     """What it does when the autonomy raises an error or answers what is no command, such as NaN."""
-    give_up_after: int = Field(default=10, ge=1)
+    give_up_after: Count = 10
     """After so many steps in a row without a good answer the vehicle brakes, and the run ends as it stands."""
 
 
 class LoopConfig(Spec):
     """How a closed loop runs."""
 
-    control_hz: Positive = 10.0
+    control_hz: float = Field(default=10.0, ge=0.1, le=10_000)
     """Commands a second."""
-    physics_step_s: float = Field(default=0.01, gt=0, le=0.1)
+    physics_step_s: float = Field(default=0.01, ge=0.0001, le=0.1)
     """Step of the vehicle's motion, seconds; also the distance of the knots of its path."""
-    duration_s: Positive | None = None
+    duration_s: Duration | None = None
     """When the run ends at the latest, seconds; that of the scenario if left out."""
-    goal: tuple[float, float] | None = None
+    goal: tuple[Coordinate, Coordinate] | None = None
     """Where to drive to: x and y in the world, metres."""
     goal_radius_m: Positive = 2.0
     """The goal is reached within this distance of the vehicle's origin, metres."""

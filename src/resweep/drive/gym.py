@@ -21,6 +21,7 @@ from resweep.drive.sensing.observation import Observation, Scan
 from resweep.errors import ResweepError
 from resweep.optional import require
 from resweep.pose import Array
+from resweep.quantities import Height, Number
 
 gymnasium = require("gymnasium", "resweep.drive.gym")
 _PIXELS = 200
@@ -33,19 +34,19 @@ class EnvConfig(Spec):
     The reward of a step is the progress towards the goal, metres, less what a second costs; the end adds its own.
     """
 
-    sectors: int = Field(default=72, ge=4)
+    sectors: int = Field(default=72, ge=4, le=3600)
     """Directions around the vehicle for which the nearest obstacle is given."""
     range_m: Positive = 50.0
     """Ranges beyond this are given as this, metres."""
-    low_m: float = 0.3
+    low_m: Height = 0.3
     """Returns lower than this above the vehicle's wheels are ground, metres."""
-    high_m: float = 2.5
+    high_m: Height = 2.5
     """Returns higher than this pass above it, metres."""
-    goal_reward: float = 100.0
+    goal_reward: Number = 100.0
     """Paid at the goal."""
-    failure_reward: float = -100.0
+    failure_reward: Number = -100.0
     """Paid for a collision, or for leaving the ground."""
-    second_reward: float = -0.1
+    second_reward: Number = -0.1
     """Paid for each second."""
 
 
@@ -181,7 +182,7 @@ def _check_action(action: Any) -> Array:
     return values
 
 
-def select_by_height(scan: Scan, low_m: float, high_m: float) -> Array:
+def select_by_height(scan: Scan, low_m: Height, high_m: Height) -> Array:
     """Where (m, 2) the returns of a scan between two heights are in the vehicle's frame; most are lower or higher."""
     turn, at = scan.T_vehicle_sensor[:3, :3], scan.T_vehicle_sensor[:3, 3]
     x, y, z = scan.points.T

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -14,6 +15,7 @@ from resweep.config import NotNegative, Positive, Spec
 from resweep.drive.body.collisions import find_actor_bounds
 from resweep.drive.lane import Lane
 from resweep.pose import Array, Trajectory
+from resweep.quantities import Acceleration
 from resweep.scenario import Actor
 
 _HISTORY_S = 3.0  # of an actor's past, for sweeps that have not ended
@@ -22,21 +24,21 @@ _HISTORY_S = 3.0  # of an actor's past, for sweeps that have not ended
 class Idm(Spec):
     """How a driver follows and yields; the defaults are those of the paper's Table I where it has them."""
 
-    headway_s: Positive = 1.6
+    headway_s: Annotated[float, Field(gt=0.0, le=60.0)] = 1.6
     """Time to the vehicle ahead that is kept, seconds."""
     gap_min_m: Positive = 2.0
     """Distance to the vehicle ahead when both stand, metres."""
-    acceleration_mps2: Positive = 0.73
+    acceleration_mps2: Acceleration = 0.73
     """Acceleration on a free road, m/s²."""
-    braking_mps2: Positive = 1.67
+    braking_mps2: Acceleration = 1.67
     """Comfortable braking, m/s²."""
-    braking_max_mps2: Positive = 8.0
+    braking_max_mps2: Acceleration = 8.0
     """Hardest braking, m/s²."""
-    exponent: Positive = 4.0
+    exponent: Annotated[float, Field(gt=0.0, le=20.0)] = 4.0
     """How the acceleration falls as the speed comes near the desired one."""
-    yield_s: NotNegative = 2.0
+    yield_s: Annotated[float, Field(ge=0.0, le=60.0)] = 2.0
     """It yields to the ego where that would cross its lane within this time, seconds; 0: only if it is in the way."""
-    aside_m: NotNegative = Field(default=0.3)
+    aside_m: NotNegative = 0.3
     """Beyond its own width, what comes this near to its lane is in the way, metres."""
 
 

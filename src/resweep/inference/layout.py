@@ -104,7 +104,8 @@ def _concat(node: Operator, inputs: Inputs) -> OperatorResult:
     first = take(node, inputs)
     axis = find_axis(node, node.integer("axis", len(first.shape)), len(first.shape))
     for value in values:
-        if value.shape[:axis] != first.shape[:axis] or value.shape[axis + 1 :] != first.shape[axis + 1 :]:
+        rest = [*value.shape[:axis], *value.shape[axis + 1 :]]
+        if len(value.shape) != len(first.shape) or rest != [*first.shape[:axis], *first.shape[axis + 1 :]]:
             raise GraphError(f"Concat: shapes {list(first.shape)} and {list(value.shape)} do not fit")
     size = sum(value.shape[axis] for value in values)
     shape = [*first.shape[:axis], size, *first.shape[axis + 1 :]]

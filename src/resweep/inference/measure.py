@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from resweep.errors import nearest_names
 from resweep.inference import elementwise, layout, neural, tree_ensemble
-from resweep.inference.graph_values import Rule, Value, from_tensor
+from resweep.inference.graph_values import Inputs, OperatorResult, Rule, Value, from_tensor
 from resweep.inference.onnx_file import Graph, Operator
 from resweep.inference.protobuf import GraphError
 
@@ -61,6 +61,16 @@ def check_operators(graph: Graph) -> None:
         raise GraphError("one of its outputs is made by no operator")
 
 
+def _apply(node: Operator, inputs: Inputs) -> OperatorResult:
+    """What an operator gives; raises `GraphError` where its inputs and attributes do not fit in any way."""
+    try:
+        return find_rule(node)(node, inputs)
+    except GraphError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise GraphError(f"{node.kind}: its inputs or attributes do not fit ({error})") from error
+
+
 def find_limits(graph: Graph, numbers: int) -> tuple[int, int]:
     """The most bytes and multiply-adds of a call with so many ``numbers`` in its inputs.
 
@@ -80,7 +90,7 @@ def measure(graph: Graph, inputs: Mapping[str, Value]) -> Measured:
     n_bytes = work = 0
     for node in graph.nodes:
         given = [values[name] if name else None for name in node.inputs]
-        found = find_rule(node)(node, given)
+        found = _apply(node, given)
         if len(node.outputs) > len(found.values):
             raise GraphError(f"{node.kind}: {len(node.outputs)} outputs, at most {len(found.values)} are accepted")
         values.update(zip(node.outputs, found.values, strict=False))

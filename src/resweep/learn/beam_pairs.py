@@ -19,6 +19,7 @@ from resweep.files import write_file
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.progress import open_progress
+from resweep.quantities import MAX_COUNT, Count, Seed
 from resweep.scenario import Actor
 from resweep.sensors.infer.inferred_drive import prepare_drive
 from resweep.simulate import Retracer
@@ -38,11 +39,11 @@ class PairConfig(Spec):
 
     folds: Annotated[int, Field(ge=2, le=50)] = 3
     """Worlds a log: each is built from the sweeps of all folds but one, and that one is simulated in it."""
-    most_folds: Annotated[int, Field(ge=1)] | None = None
+    most_folds: Count | None = None
     """Folds that are simulated at most; fewer than all cost fewer builds, and give fewer pairs."""
-    most_sweeps: Annotated[int, Field(ge=MIN_SWEEPS)] = 100
+    most_sweeps: Annotated[int, Field(ge=MIN_SWEEPS, le=MAX_COUNT)] = 100
     """Sweeps of a log that become pairs at most, evenly spread over it."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
     """Seed of the simulated sweeps."""
 
 

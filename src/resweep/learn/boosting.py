@@ -13,6 +13,7 @@ from resweep.learn.graphs import OnnxOps
 from resweep.learn.networks import Task
 from resweep.optional import require
 from resweep.pose import Array
+from resweep.quantities import MAX_COUNT
 from resweep.simulate.beam_channels import CHANNELS
 from resweep.simulate.realism.onnx_network import INPUT
 
@@ -30,7 +31,7 @@ class BoostingConfig(Spec):
     """Leaves of each at most."""
     learning_rate: Positive = 0.1
     """Share of each tree that is added."""
-    most_rays: Annotated[int, Field(ge=1000)] = 1_500_000
+    most_rays: Annotated[int, Field(ge=1000, le=MAX_COUNT)] = 1_500_000
     """Rays that they are fitted to at most."""
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     """Seed of the rays that are chosen."""

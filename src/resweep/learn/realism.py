@@ -39,7 +39,7 @@ class RealismConfig(Spec):
     """Whether networks know how often each laser comes back empty towards each azimuth; D's are not."""
     transferable: bool = False
     """Whether models know only material, incidence and share of the maximum range, which other sensors have too."""
-    range_max_m: Annotated[float, Field(gt=0.0)] | None = None
+    range_max_m: Annotated[float, Field(gt=0.0, le=10_000.0)] | None = None
     """Maximum range of the sensor, metres, for transferable models; that of the logs' sensor if left out."""
     held_out: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.25
     """Share of the places that are held out, to stop early and to score."""

@@ -20,6 +20,7 @@ from resweep.learn.networks import NetworkShape, make_weights, run
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.progress import open_progress
+from resweep.quantities import Count
 from resweep.simulate.realism.onnx_network import HALO
 
 PAPER_RATE = 1e-4  # D, 5.1
@@ -40,7 +41,7 @@ class TrainingConfig(Spec):
     """How the step falls over the epochs; D does not give it."""
     epochs: Annotated[int, Field(ge=1, le=100_000)] = 40
     """Epochs at most."""
-    patience: Annotated[int, Field(ge=1)] = 10
+    patience: Count = 10
     """Epochs without a better held-out loss, after which training stops."""
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     """Seed of weights and batches."""

@@ -11,6 +11,7 @@ from resweep.config import NotNegative, Positive, Share, Spec
 from resweep.labels import LabelSet, load_labels
 from resweep.log import Log
 from resweep.map_filter import MapFilter
+from resweep.quantities import MAX_ITEMS, CellSizeOrNone, Count, LabelId, Mount
 
 
 class VisibilityConfig(Spec):
@@ -24,7 +25,7 @@ class VisibilityConfig(Spec):
     cell_deg: Annotated[float, Field(gt=0.05, le=5.0)] = 0.75
     margin_m: Positive = 0.4
     margin_per_m: Share = 0.02
-    passes: Annotated[int, Field(ge=1)] = 1
+    passes: Count = 1
     ratio: NotNegative = 1.0
 
 
@@ -42,16 +43,16 @@ class MapConfig(Spec):
     """
 
     ego_radius_m: NotNegative = 3.0
-    ego_box_m: tuple[float, float, float, float, float, float] | None = None
+    ego_box_m: tuple[Mount, Mount, Mount, Mount, Mount, Mount] | None = None
     range_max_m: NotNegative = 0.0
     moving: Literal["auto", "labels", "boxes", "visibility", "none"] = "auto"
     drop_movable: bool = False
     drop_outliers: bool = True
     drop_unlabelled: bool = False
-    drop_labels: tuple[int, ...] = ()
+    drop_labels: Annotated[tuple[LabelId, ...], Field(max_length=MAX_ITEMS)] = ()
     labels: str = "auto"
     visibility: VisibilityConfig = VisibilityConfig()
-    observed_voxel_m: NotNegative = 0.5
+    observed_voxel_m: CellSizeOrNone = 0.5
 
     def choose_labels(self, log: Log) -> LabelSet:
         """What the label ids of a log mean, by the setting ``labels``."""

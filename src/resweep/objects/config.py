@@ -8,6 +8,7 @@ from pydantic import Field
 
 from resweep.config import Positive, Share, Spec
 from resweep.map.config import ReflectanceConfig
+from resweep.quantities import MAX_COUNT, CellSize
 
 
 class IcpConfig(Spec):
@@ -24,8 +25,8 @@ class IcpConfig(Spec):
 
     rounds: Annotated[int, Field(ge=1, le=50)] = 12
     iterations: Annotated[int, Field(ge=1, le=50)] = 6
-    reach_m: Positive = 0.4
-    reach_min_m: Positive = 0.1
+    reach_m: CellSize = 0.4
+    reach_min_m: CellSize = 0.1
     geometric_share: Share = 0.968
     noise_m: Positive = 0.03
     colour_noise: Positive = 0.2
@@ -34,9 +35,9 @@ class IcpConfig(Spec):
     turn_prior_rad: Positive = 0.03
     tilt_prior_rad: Positive = 0.005
     neighbours: Annotated[int, Field(ge=5, le=200)] = 20
-    normal_radius_m: Positive = 0.3
-    voxel_m: Positive = 0.03
-    points_per_sweep: Annotated[int, Field(ge=50)] = 1500
+    normal_radius_m: CellSize = 0.3
+    voxel_m: CellSize = 0.03
+    points_per_sweep: Annotated[int, Field(ge=50, le=MAX_COUNT)] = 1500
 
 
 class ObjectConfig(Spec):
@@ -61,14 +62,14 @@ class ObjectConfig(Spec):
     and rays would pass between discs of 4 cm.
     """
 
-    min_points: Annotated[int, Field(ge=10)] = 200
+    min_points: Annotated[int, Field(ge=10, le=MAX_COUNT)] = 200
     min_known: Share = 0.3
-    categories: tuple[str, ...] = ()
+    categories: Annotated[tuple[str, ...], Field(max_length=1000)] = ()
     grow_m: Annotated[float, Field(ge=0.0, le=2.0)] = 0.1
     ground_m: Annotated[float, Field(ge=0.0, le=1.0)] = 0.08
     range_max_m: Positive = 60.0
     box_time: Literal["returns", "sweep"] = "returns"
-    sweeps: Annotated[int, Field(ge=1)] = 60
+    sweeps: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 60
     pose_window_s: Positive = 0.3
     mirror: Literal["auto", "always", "never"] = "auto"
     mirror_fit_m: Positive = 0.08
@@ -77,8 +78,8 @@ class ObjectConfig(Spec):
     outlier_neighbours: Annotated[int, Field(ge=2, le=200)] = 12
     outlier_sigmas: Positive = 3.0
     smooth_radius_m: Annotated[float, Field(ge=0.0, le=0.5)] = 0.1
-    voxel_m: Positive = 0.04
-    normal_radius_m: Positive = 0.2
+    voxel_m: CellSize = 0.04
+    normal_radius_m: CellSize = 0.2
     max_neighbours: Annotated[int, Field(ge=3, le=1000)] = 200
     radius_factor: Positive = 0.6
     radius_min_m: Positive = 0.04

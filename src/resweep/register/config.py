@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from resweep.config import NotNegative, Positive, Share, Spec
+from resweep.quantities import MAX_COUNT, CellSize
 
 
 class AlignConfig(Spec):
@@ -26,7 +27,7 @@ class AlignConfig(Spec):
     range_max_m: Positive = 50.0
     sweep_gap_m: Positive = 1.0
     segment_m: Positive = 60.0
-    section_m: Annotated[float, Field(ge=20.0)] = 300.0
+    section_m: Annotated[float, Field(ge=20.0, le=1e6)] = 300.0
     knot_gap_m: Positive = 5.0
     drift_m: Positive = 0.05
     drift_deg: Positive = 0.1
@@ -47,9 +48,9 @@ class OdometryConfig(Spec):
 
     range_min_m: NotNegative = 2.0
     range_max_m: Positive = 80.0
-    voxel_m: Positive | None = None
-    keyframes: Annotated[int, Field(ge=1)] = 25
+    voxel_m: CellSize | None = None
+    keyframes: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 25
     keyframe_gap_m: NotNegative = 0.5
     iterations: Annotated[int, Field(ge=1, le=100)] = 15
-    warm_up: Annotated[int, Field(ge=2)] = 5
+    warm_up: Annotated[int, Field(ge=2, le=MAX_COUNT)] = 5
     fit_min: Share = 0.1

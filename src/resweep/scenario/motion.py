@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -13,13 +15,18 @@ from resweep import portable
 from resweep.config import Spec
 from resweep.errors import SettingsError
 from resweep.pose import Array
+from resweep.quantities import MAX_ROWS, Angle, Coordinate, NotNegative
 
 STEP_S = 0.1  # between the knots of a motion that is sampled
 _SAMPLE_STEP_M = 0.05  # between the samples of a curve
 _SECANT_M = 1.0  # half of the length over which the heading is taken: a car does not turn on the spot
-_MIN_SPEED_MPS = 0.05  # slower motions last without end
+_MIN_SPEED_MPS, _MAX_SPEED_MPS = 0.05, 340.0  # slower motions last without end, faster ones break the sound barrier
+_MIN_STEP_M = 1e-3  # between points of a curve
+_MAX_MOTION_S = 7200.0  # of waypoints or a curve, whose every 0.1 s is set on the ground
+_MAX_PATH_M = 100_000.0  # of a curve, which has a sample each 5 cm; worlds are smaller
 
-Row = tuple[float, ...]
+Row = Annotated[tuple[Coordinate, ...], Field(max_length=4)]
+Rows = Annotated[tuple[Row, ...], Field(max_length=MAX_ROWS)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +56,17 @@ class MotionSpec(Spec):
 
     at: Row | None = None
     """A place to stand at, [x, y] or [x, y, z], metres in the world; without z the ground decides."""
-    waypoints: tuple[Row, ...] | None = None
+    waypoints: Rows | None = None
     """Rows [t, x, y] or [t, x, y, z]: seconds, and metres in the world; straight between them."""
-    spline: tuple[Row, ...] | None = None
+    spline: Rows | None = None
     """Points [x, y] or [x, y, z] of a smooth curve, metres; needs speed_mps."""
-    lane: tuple[Row, ...] | None = None
+    lane: Rows | None = None
     """Points [x, y] or [x, y, z] of a line to follow, metres; needs speed_mps."""
     speed_mps: float | tuple[float, ...] | None = None
     """Speed along a spline or lane, metres a second: one, or one at each point."""
-    begin_m: float = Field(default=0.0, ge=0)
+    begin_m: NotNegative = 0.0
     """Where along the spline or lane to begin, metres."""
-    yaw_deg: float | None = None
+    yaw_deg: Angle | None = None
     """Heading in place of the direction of travel, degrees counter-clockwise from x."""
 
     def kinds(self) -> list[str]:
@@ -81,10 +88,11 @@ class MotionSpec(Spec):
                     self.refuse(
                         f"waypoints[{at}]", f"time {after:g} s does not come after {before:g} s; times increase"
                     )
+            self._check_duration("waypoints", times[-1] - times[0])
         self._check_speed()
         return self
 
-    def _check_rows(self, name: str, rows: tuple[Row, ...], length: int) -> None:
+    def _check_rows(self, name: str, rows: Sequence[Sequence[float]], length: int) -> None:
         what = "[t, x, y] or [t, x, y, z]" if length == 3 else "[x, y] or [x, y, z]"
         if len(rows) < 2:
             self.refuse(name, f"expected at least two points {what}, got {len(rows)}")
@@ -105,6 +113,22 @@ class MotionSpec(Spec):
             self.refuse("speed_mps", f"expected one speed or {len(curve)}, one at each point, got {len(speeds)}")
         if (speeds < _MIN_SPEED_MPS).any():
             self.refuse("speed_mps", f"speeds must be at least {_MIN_SPEED_MPS} m/s, got {speeds.min():g}")
+        if (speeds > _MAX_SPEED_MPS).any():
+            self.refuse(
+                "speed_mps", f"nothing on the ground is faster than {_MAX_SPEED_MPS:g} m/s, got {speeds.max():g}"
+            )
+        field = "lane" if self.spline is None else "spline"
+        self._check_length(field, float(_measure_lengths(_to_points(curve))[-1]))
+
+    def _check_length(self, field: str, length_m: float) -> None:
+        if length_m > _MAX_PATH_M:
+            self.refuse(field, f"is {length_m:,.0f} m long, {_MAX_PATH_M:,.0f} m at most; check the unit, or divide it")
+
+    def _check_duration(self, field: str, duration_s: float) -> None:
+        if duration_s > _MAX_MOTION_S:
+            self.refuse(
+                field, f"a motion of {duration_s:,.0f} s, {_MAX_MOTION_S:,.0f} s at most; give poses of a longer one"
+            )
 
     def refuse(self, field: str, problem: str) -> None:
         """Raise an error that names the field, and the actor where there is one."""
@@ -126,8 +150,9 @@ class MotionSpec(Spec):
         else:
             share = np.arange(len(curve), dtype=float)
         length = _measure_lengths(curve)
+        field = "lane" if self.spline is None else "spline"
+        self._check_length(field, float(length[-1]))
         if length[-1] == 0.0:
-            field = "lane" if self.spline is None else "spline"
             self.refuse(field, "all of its points are one place; give two that differ, or 'at' for what stands")
         if self.begin_m >= length[-1]:
             self.refuse("begin_m", f"{self.begin_m:g} m is beyond the end of the path, {length[-1]:.1f} m")
@@ -137,6 +162,7 @@ class MotionSpec(Spec):
         speed = np.interp(at_knot, np.linspace(0, share[-1], len(speeds)), speeds)
         pace = 2 * np.diff(s) / (speed[1:] + speed[:-1])
         when = np.concatenate([[0.0], np.cumsum(pace)])
+        self._check_duration("speed_mps", float(when[-1]))
         steps = np.union1d(np.arange(0, when[-1], STEP_S), when[-1])
         return self._turned(steps, _interpolate(np.interp(steps, when, s), length, curve), curve)
 
@@ -174,8 +200,8 @@ def _interpolate(where: Array, knots: Array, values: Array) -> Array:
 def _smooth(points: Array) -> tuple[Array, Array]:
     """A cubic curve through points (n, 3), in samples, and how many points each of them is along."""
     chord = _measure_lengths(points)
-    if (np.diff(chord) <= 0).any():
-        at = int(np.flatnonzero(np.diff(chord) <= 0)[0]) + 1
+    if (np.diff(chord) < _MIN_STEP_M).any():
+        at = int(np.flatnonzero(np.diff(chord) < _MIN_STEP_M)[0]) + 1
         raise SettingsError(f"spline[{at}]", "is the same place as the point before; points must differ")
     fine = np.union1d(np.arange(0, chord[-1], _SAMPLE_STEP_M), chord)
     curve = np.full((len(fine), 3), np.nan)

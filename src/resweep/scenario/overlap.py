@@ -9,7 +9,8 @@ import numpy as np
 
 from resweep import portable
 from resweep.labels import LabelSet
-from resweep.pose import Array
+from resweep.memory import check_room
+from resweep.pose import Array, Trajectory
 from resweep.scenario.actors import Actor
 from resweep.scenario.ground import Ground
 
@@ -17,6 +18,8 @@ STEP_S = 0.1  # between two looks: at 5 m/s an actor moves half a metre
 _SHRINK_M = 0.03  # boxes may touch by this much
 _CLEAR_M = 0.25  # kerbs and bumps below this height do not count
 _SPACING_M = 0.05  # of the rays through a box: a sign's pole is not missed
+_MAX_RAYS = 1_000_000  # that are traced at once
+_BOX_BYTES = 250  # of an actor at one time, with the pose that it is computed from
 _LEVELS = 4  # heights of the rays through a box
 
 
@@ -36,20 +39,27 @@ class Overlap:
 def find_actor_overlaps(actors: Sequence[Actor], start: float, end: float) -> list[Overlap]:
     """The first moment at which the boxes of each two actors overlap."""
     times = _list_times(start, end)
+    what = f"comparing {len(actors)} actors over {end - start:,.0f} s"
+    check_room(len(actors) * len(times) * _BOX_BYTES, f"scenario: {what}", "shorten it, or leave out actors")
     boxes = [_box_over_time(actor, times) for actor in actors]
     found = []
-    for one in range(len(actors)):
-        for other in range(one + 1, len(actors)):
-            hit = np.flatnonzero(_boxes_overlap(boxes[one], boxes[other]))
-            if len(hit):
-                found.append(
-                    Overlap(
-                        actors[one].name,
-                        float(times[hit[0]] - start),
-                        f"actor '{actors[other].name}'",
-                        actors[other].name,
-                    )
-                )
+    for one, other in _list_near_pairs(boxes):
+        hit = np.flatnonzero(_boxes_overlap(boxes[one], boxes[other]))
+        if len(hit):
+            name = actors[other].name
+            found.append(Overlap(actors[one].name, float(times[hit[0]] - start), f"actor '{name}'", name))
+    return found
+
+
+def _list_near_pairs(boxes: Sequence[tuple[Array, Array, Array, Array]]) -> list[tuple[int, int]]:
+    """Those of all pairs whose boxes share a place from above, at whatever time each is there."""
+    reach = np.array([float(portable.norm(half[:2])) + _SHRINK_M for _, _, half, _ in boxes])[:, None]
+    low = np.array([centre[:, :2].min(axis=0) for centre, *_ in boxes]).reshape(-1, 2) - reach
+    high = np.array([centre[:, :2].max(axis=0) for centre, *_ in boxes]).reshape(-1, 2) + reach
+    found = []
+    for one in range(len(boxes)):
+        near = ((low[one + 1 :] <= high[one]) & (high[one + 1 :] >= low[one])).all(axis=1)
+        found += [(one, one + 1 + int(other)) for other in np.flatnonzero(near)]
     return found
 
 
@@ -64,22 +74,48 @@ def find_world_overlap(actor: Actor, ground: Ground, start: float, end: float) -
     )
     if not len(times):
         return None
-    poses = path.at(times) if len(path) > 1 else np.repeat(path.poses, len(times), axis=0)
+    times = _leave_out_rest(path, times)
     low, high = actor.bounds[0] + _SHRINK_M, actor.bounds[1] - _SHRINK_M
     low[2] = min(max(low[2], _CLEAR_M), 0.5 * (actor.bounds[0, 2] + actor.bounds[1, 2]))
-    begin, along, length = _make_rays(low, np.maximum(high, low + 1e-3))
+    rays = _make_rays(low, np.maximum(high, low + 1e-3))
+    step = max(1, _MAX_RAYS // len(rays[2]))
+    for at in range(0, len(times), step):
+        part = times[at : at + step]
+        poses = path.at(part) if len(path) > 1 else np.repeat(path.poses, len(part), axis=0)
+        hit = _find_first_hit(poses, rays, ground)
+        if hit is not None:
+            row, what, (x, y) = hit
+            when = 0.0 if still else float(part[row] - start)
+            return Overlap(actor.name, when, f"{what} of the world at ({x:.1f}, {y:.1f})")
+    return None
+
+
+def _leave_out_rest(path: Trajectory, times: Array) -> Array:
+    """The times without those at which an actor is where it was at the one before: it waits, or has arrived."""
+    if len(path) == 1:
+        return times
+    rests = (path.poses[1:] == path.poses[:-1]).all(axis=(1, 2))
+    left = np.clip(np.searchsorted(path.times, times, side="left") - 1, 0, len(rests) - 1)
+    again = np.concatenate([[False], left[1:] == left[:-1]])  # the first time within a rest counts
+    return np.asarray(times[~(rests[left] & again)])
+
+
+def _find_first_hit(
+    poses: Array, rays: tuple[Array, Array, Array], ground: Ground
+) -> tuple[int, str, tuple[float, float]] | None:
+    """The first of poses (t, 4, 4) at which rays in a box hit something of the world, what that is and where."""
+    begin, along, length = rays
     turn = poses[:, :3, :3].transpose(0, 2, 1)
     origins, directions = portable.matmul(begin, turn) + poses[:, None, :3, 3], portable.matmul(along, turn)
     found = ground.hits(origins.reshape(-1, 3), directions.reshape(-1, 3), float(length.max()))
-    within = (found["range"] <= np.tile(length, len(times))) & ~ground.is_ground(found["label"])
+    within = (found["range"] <= np.tile(length, len(poses))) & ~ground.is_ground(found["label"])
     hit = np.flatnonzero(within)
     if not len(hit):
         return None
     first = int(hit[0])
     what = _describe(int(found["label"][first]), int(found["instance"][first]), ground.labels)
     x, y = origins.reshape(-1, 3)[first, :2] + directions.reshape(-1, 3)[first, :2] * found["range"][first]
-    when = 0.0 if still else float(times[first // len(length)] - start)
-    return Overlap(actor.name, when, f"{what} of the world at ({x:.1f}, {y:.1f})")
+    return first // len(length), what, (float(x), float(y))
 
 
 def _list_times(start: float, end: float) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -12,6 +12,7 @@ from resweep.categories import find_category
 from resweep.config import Spec, parse_yaml, read_text, validate
 from resweep.errors import InputError, ResweepError, SettingsError
 from resweep.pose import Trajectory
+from resweep.quantities import Duration, Seed
 from resweep.scenario.actors import Actor
 from resweep.scenario.bank import Bank
 from resweep.scenario.builtin import builtin_bank
@@ -21,6 +22,7 @@ from resweep.scenario.spec import ActorSpec, EgoSpec, resolve_paths
 from resweep.worlds import World
 
 SCENARIOS = ("hidden-car", "animals", "construction")  # those that come with the package
+MAX_ACTORS = 2000  # the boxes of every two of them are compared
 _SHOWN = 5
 
 
@@ -36,11 +38,11 @@ class Scenario(Spec):
     """Name of the scenario."""
     ego: EgoSpec
     """Where the sensor goes."""
-    actors: tuple[ActorSpec, ...] = ()
+    actors: Annotated[tuple[ActorSpec, ...], Field(max_length=MAX_ACTORS)] = ()
     """What moves or stands around it."""
-    duration_s: float | None = Field(default=None, gt=0)
+    duration_s: Duration | None = None
     """How long it lasts, seconds; as long as the ego moves if left out."""
-    seed: int = Field(default=0, ge=0)
+    seed: Seed = 0
     """Number that fixes which objects of a category are taken."""
 
     @model_validator(mode="after")

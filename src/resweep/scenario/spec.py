@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from resweep.config import Spec
+from resweep.quantities import BodyLength, Moment, Mount, Number, ObjectLength, Positive, Rate, TimeShift
 from resweep.scenario.motion import MotionSpec
 
 # A Velodyne on KITTI's car stands 1.73 m above the ground (Geiger et al., IJRR 2013, figure 3).
@@ -22,7 +23,7 @@ class Cad(Spec):
     """Mesh file of the object: OBJ, PLY, STL, GLB or glTF."""
     category: str = "other object"
     """Class of the object, such as car, pedestrian or other object."""
-    scale: float = Field(default=1.0, gt=0)
+    scale: Positive = 1.0
     """Metres per unit of the file."""
     up: Literal["y", "z"] | None = None
     """Upward axis of the file; y for glTF and GLB if left out, else z."""
@@ -35,7 +36,7 @@ class RecordedTrack(Spec):
 
     log: str
     """The log with the annotated object."""
-    id: int = Field(ge=0)
+    id: int = Field(ge=0, lt=2**63)
     """Number of the object's track in the log."""
 
 
@@ -51,13 +52,13 @@ class EgoSpec(MotionSpec):
     """A file of the sensor's poses: TUM, KITTI or CSV."""
     log: str | None = None
     """A log whose poses the sensor follows."""
-    height_m: float = Field(default=SENSOR_HEIGHT_M, gt=0)
+    height_m: float = Field(default=SENSOR_HEIGHT_M, gt=0, le=1000)
     """Height of the sensor above the ground where a motion has no z, metres."""
-    offset_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    offset_m: tuple[Mount, Mount, Mount] = (0.0, 0.0, 0.0)
     """Place of the sensor in the frame of poses or log, metres."""
-    rate_hz: float | None = Field(default=None, gt=0)
+    rate_hz: Rate | None = None
     """Poses a second, for KITTI files without times."""
-    size_m: tuple[float, float, float] | None = (4.3, 1.8, 1.5)
+    size_m: tuple[BodyLength, BodyLength, BodyLength] | None = (4.3, 1.8, 1.5)
     """Length, width and height of the vehicle below the sensor, metres, which actors must not hit; null for none."""
 
     def kinds(self) -> list[str]:
@@ -89,15 +90,15 @@ class ActorSpec(MotionSpec):
     """Name of an object of the bank."""
     category: str | None = None
     """In place of an asset: a class, such as car, of which the bank gives an object."""
-    size_m: tuple[float, float, float] | None = None
+    size_m: tuple[ObjectLength, ObjectLength, ObjectLength] | None = None
     """Length, width and height that an object of the category should have, metres: the nearest is taken."""
     cad: Cad | None = None
     """In place of an asset: a mesh file."""
     track: RecordedTrack | None = None
     """In place of a motion: the boxes of a recorded object."""
-    start_s: float = Field(default=0.0, ge=0)
+    start_s: Moment = 0.0
     """When it begins to move, seconds from the start of the ego."""
-    start_within_m: float | None = Field(default=None, gt=0)
+    start_within_m: Positive | None = None
     """It begins to move once the ego is so near, metres."""
     after: Literal["stay", "leave"] = "stay"
     """What it does after its motion: stays, or leaves."""
@@ -105,9 +106,9 @@ class ActorSpec(MotionSpec):
     """Whether it is set on the ground."""
     allow_overlap: bool = False
     """Whether it may run into others or the world."""
-    vary_speed: tuple[float, float] = (1.0, 1.0)
+    vary_speed: tuple[Number, Number] = (1.0, 1.0)
     """Range of factors on the speed, from which variants draw."""
-    vary_start_s: tuple[float, float] = (0.0, 0.0)
+    vary_start_s: tuple[TimeShift, TimeShift] = (0.0, 0.0)
     """Range of seconds added to the start, from which variants draw."""
 
     def kinds(self) -> list[str]:
@@ -128,6 +129,8 @@ class ActorSpec(MotionSpec):
         low, high = self.vary_speed
         if not 0 < low <= high:
             self.refuse("vary_speed", f"expected two factors above zero, the smaller first, got [{low:g}, {high:g}]")
+        if low < 0.01 or high > 100.0:
+            self.refuse("vary_speed", f"factors are between 0.01 and 100, got [{low:g}, {high:g}]")
         if self.vary_start_s[0] > self.vary_start_s[1]:
             self.refuse("vary_start_s", "expected two numbers of seconds, the smaller first")
         return self

@@ -15,6 +15,7 @@ from resweep.files import atomic_folder
 from resweep.files.untrusted import read_json
 from resweep.inference.checked_network import read_model_file
 from resweep.labels import LabelSet
+from resweep.quantities import Count, LabelId
 from resweep.segmentation.features import FEATURES
 
 MODEL, CARD = "model.onnx", "card.json"
@@ -29,8 +30,8 @@ class Scores(Spec):
     """
 
     on: tuple[str, ...]
-    sweeps: Annotated[int, Field(ge=1)]
-    points: Annotated[int, Field(ge=0)]
+    sweeps: Count
+    points: Annotated[int, Field(ge=0, lt=2**63)]
     miou: Share
     accuracy: Share
     iou: Mapping[str, Share]
@@ -40,7 +41,7 @@ class TrainingLog(Spec):
     """A log that a model was trained on, and how many of its sweeps."""
 
     log: str
-    sweeps: Annotated[int, Field(ge=1)]
+    sweeps: Count
 
 
 class SegmentationCard(Spec):
@@ -54,7 +55,7 @@ class SegmentationCard(Spec):
     kind: Literal["semantics"] = "semantics"
     version: str
     labels: LabelSet
-    classes: tuple[int, ...]
+    classes: tuple[LabelId, ...]
     cell_m: Annotated[float, Field(ge=0.01, le=100.0)]
     levels: Annotated[int, Field(ge=2, le=8)]
     neighbours: Annotated[int, Field(ge=1, le=256)]

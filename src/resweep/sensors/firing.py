@@ -13,9 +13,13 @@ from functools import lru_cache
 import numpy as np
 
 from resweep import portable
+from resweep.memory import check_room
 from resweep.pose import Array
 from resweep.sensors.patterns import Block, Raster, Rosette, Spinning, TwoBlock, count_steps
 from resweep.sensors.spec import Sensor
+
+_PULSE_BYTES = 160  # that a pulse takes while its direction is computed
+_FEW_PULSES = 500_000  # that fit anywhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +56,12 @@ def fire(sensor: Sensor, sweep_index: int = 0) -> Firing:
     return _fire_repeated(sensor)
 
 
+def _check_memory(n_columns: int, n_channels: int) -> None:
+    count = n_columns * n_channels
+    if count > _FEW_PULSES:
+        check_room(count * _PULSE_BYTES, f"sensor: a sweep of {count:,} pulses", "give its pattern wider steps")
+
+
 @lru_cache(maxsize=8)
 def _fire_repeated(sensor: Sensor) -> Firing:
     pattern, rate = sensor.pattern, sensor.rotation_rate_hz or 1.0
@@ -66,6 +76,7 @@ def _fire_repeated(sensor: Sensor) -> Firing:
 def _fire_spinning(pattern: Spinning, rate_hz: float) -> Firing:
     step_deg = pattern.azimuth_step_deg(rate_hz)
     n_columns = count_steps(pattern.azimuth_max_deg - pattern.azimuth_min_deg, step_deg)
+    _check_memory(n_columns, pattern.channels.n_channels)
     sign, start = _find_start(pattern.direction, pattern.azimuth_min_deg, pattern.azimuth_max_deg)
     column = np.arange(n_columns)[:, None]
     elevation, offset, delay = _list_channels(pattern.channels)
@@ -85,6 +96,7 @@ def _fire_two_block(pattern: TwoBlock, rate_hz: float) -> Firing:
     upper_deg, lower_deg = pattern.upper_step_deg(rate_hz), pattern.lower_step_deg(rate_hz)
     group = pattern.upper_packets + pattern.lower_packets
     n_columns = count_steps(360.0, upper_deg)
+    _check_memory(n_columns, pattern.upper.n_channels)
     column = np.arange(n_columns)
     is_lower = column % group >= pattern.upper_packets
     packet = (column // group) * pattern.lower_packets + column % group - pattern.upper_packets
@@ -109,6 +121,7 @@ def _fire_two_block(pattern: TwoBlock, rate_hz: float) -> Firing:
 
 def _fire_raster(pattern: Raster) -> Firing:
     step_deg, n_lines, n_per_line = pattern.azimuth_resolution_deg, pattern.n_lines, pattern.n_per_line
+    _check_memory(n_lines, n_per_line)
     sign, start = _find_start(pattern.direction, pattern.azimuth_min_deg, pattern.azimuth_max_deg)
     line = np.arange(n_lines)[:, None]
     ring = np.arange(n_per_line)[::-1]  # the mirror runs from the top of the line down
@@ -122,6 +135,7 @@ def _fire_raster(pattern: Raster) -> Firing:
 @lru_cache(maxsize=4)
 def _fire_rosette(pattern: Rosette, sweep_index: int) -> Firing:
     n_columns = max(1, round(pattern.points_per_second * pattern.frame_s / pattern.lines))
+    _check_memory(n_columns, pattern.lines)
     period = pattern.lines / pattern.points_per_second
     column = np.arange(n_columns)[:, None]
     seconds = (column + sweep_index * n_columns) * period  # the phases run on from frame to frame

@@ -13,16 +13,15 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from resweep import portable
-from resweep.config import Spec
+from resweep.config import NotNegative, Positive, Spec
 from resweep.errors import SettingsError
+from resweep.quantities import Angle, PulseRate, Rate, TurnRate
 
 Direction = Literal["clockwise", "counterclockwise"]
 Elevation = Annotated[float, Field(ge=-90.0, le=90.0)]
 Azimuth = Annotated[float, Field(ge=-360.0, le=360.0)]
-Positive = Annotated[float, Field(gt=0.0)]
 # More than any LiDAR has; memory grows with their product.
 MAX_CHANNELS, MAX_STEPS = 4096, 1_000_000
-NotNegative = Annotated[float, Field(ge=0.0)]
 Offset = Annotated[float, Field(ge=-1.0, le=1.0)]  # metres: beyond, it is in another unit
 
 
@@ -39,7 +38,7 @@ class Block(Spec):
     files). ``radial_offset_m`` is outwards from the spin axis, where the head points (Ouster's beam origin).
     """
 
-    elevation_deg: tuple[Elevation, ...] | None = None
+    elevation_deg: Annotated[tuple[Elevation, ...], Field(max_length=MAX_CHANNELS)] | None = None
     """Elevation of each channel, degrees up from the horizontal plane, in any order."""
     elevation_min_deg: Elevation | None = None
     """In place of the list: lowest elevation, degrees."""
@@ -47,13 +46,13 @@ class Block(Spec):
     """In place of the list: highest elevation, degrees."""
     elevation_resolution_deg: Positive | None = None
     """In place of the list: step of elevation, degrees."""
-    azimuth_offset_deg: tuple[Azimuth, ...] | None = None
+    azimuth_offset_deg: Annotated[tuple[Azimuth, ...], Field(max_length=MAX_CHANNELS)] | None = None
     """Azimuth of each channel from the head's, degrees counter-clockwise, one for each channel."""
-    firing_time_s: tuple[NotNegative, ...] | None = None
+    firing_time_s: Annotated[tuple[NotNegative, ...], Field(max_length=MAX_CHANNELS)] | None = None
     """Delay of each channel within the step, seconds, one for each channel."""
-    vertical_offset_m: tuple[Offset, ...] | None = None
+    vertical_offset_m: Annotated[tuple[Offset, ...], Field(max_length=MAX_CHANNELS)] | None = None
     """Offset of each channel's origin upwards, across its own beam, metres, one for each channel."""
-    horizontal_offset_m: tuple[Offset, ...] | None = None
+    horizontal_offset_m: Annotated[tuple[Offset, ...], Field(max_length=MAX_CHANNELS)] | None = None
     """Offset of each channel's origin to the left, across its own beam, metres, one for each channel."""
     radial_offset_m: Offset | None = None
     """How far all origins lie from the spin axis, where the head points, metres."""
@@ -160,7 +159,7 @@ class TwoBlock(Spec):
     """The lasers of the upper block."""
     lower: Block
     """The lasers of the lower block, as many as of the upper one."""
-    laser_rate_hz: Positive = 250_000.0
+    laser_rate_hz: PulseRate = 250_000.0
     """Pulses a second of a block."""
     upper_packets: Annotated[int, Field(ge=1, le=64)] = 3
     """Steps in a row that the upper block fires."""
@@ -218,9 +217,9 @@ class Raster(Spec):
     """Elevation of the highest pulse of a line, degrees."""
     elevation_resolution_deg: Positive
     """Elevation between two pulses of a line, degrees."""
-    pulse_rate_hz: Positive
+    pulse_rate_hz: PulseRate
     """Pulses a second."""
-    line_rate_max_hz: Positive
+    line_rate_max_hz: Rate
     """Lines a second at most, as the mirror allows."""
     direction: Direction = "clockwise"
     """Sense of rotation, seen from above."""
@@ -256,11 +255,11 @@ class Raster(Spec):
 class Prism(Spec):
     """One rotating wedge: deflects the beam by ``deflection_deg``, turning at ``rate_hz`` (sign: sense)."""
 
-    rate_hz: float
+    rate_hz: TurnRate
     """Turns a second; positive counter-clockwise, seen against the beam."""
     deflection_deg: Annotated[float, Field(gt=0.0, lt=60.0)]
     """Angle by which it bends the beam, degrees."""
-    phase_deg: float = 0.0
+    phase_deg: Angle = 0.0
     """Angle at which it begins, degrees."""
 
 
@@ -278,7 +277,7 @@ class Rosette(Spec):
 
     kind: Literal["rosette"] = "rosette"
     """Kind of the pattern."""
-    points_per_second: Positive
+    points_per_second: PulseRate
     """Pulses a second, of all lines together."""
     frame_s: Annotated[float, Field(gt=0.0, le=60.0)]
     """Duration of a frame, which is one sweep, seconds."""
@@ -286,17 +285,17 @@ class Rosette(Spec):
     """The rotating wedges that bend the beam, one after another."""
     lines: Annotated[int, Field(ge=1, le=256)] = 1
     """Beams that fire together."""
-    line_spacing_deg: NotNegative = 0.0
+    line_spacing_deg: Annotated[float, Field(ge=0.0, le=90.0)] = 0.0
     """Angle between two lines, degrees."""
-    line_tilt_deg: float = 90.0
+    line_tilt_deg: Angle = 90.0
     """Direction along which the lines lie, degrees from the horizontal."""
-    line_rate_hz: float = 0.0
+    line_rate_hz: TurnRate = 0.0
     """Turns a second of that direction."""
     boresight_elevation_deg: Elevation = 0.0
     """Elevation of the axis, degrees above x."""
-    head_rate_hz: float = 0.0
+    head_rate_hz: TurnRate = 0.0
     """Turns a second of the whole head about z; 0 for one that looks ahead."""
-    head_phase_deg: float = 0.0
+    head_phase_deg: Angle = 0.0
     """Azimuth at which the head begins, degrees."""
 
     @model_validator(mode="after")

@@ -10,10 +10,14 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from resweep.config import Positive, Spec
+from resweep.config import NotNegative, Positive, Spec
 from resweep.errors import SettingsError
+from resweep.quantities import MAX_ITEMS
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+_Bias = Annotated[float, Field(ge=-1.0, le=1.0)]
+_Gain = Annotated[float, Field(gt=0.0, le=100.0)]
+_MAX_RINGS = 65_536  # which are numbered in 16 bits
 
 
 class Lasers(Spec):
@@ -23,9 +27,9 @@ class Lasers(Spec):
     intensity of the surface. Gains do not change what is detected.
     """
 
-    range_bias_m: tuple[Annotated[float, Field(ge=-1.0, le=1.0)], ...] | None = None
+    range_bias_m: Annotated[tuple[_Bias, ...], Field(max_length=_MAX_RINGS)] | None = None
     """Range that each ring adds to what it measures, metres, one for each ring, lowest first."""
-    intensity_gain: tuple[Annotated[float, Field(gt=0.0, le=100.0)], ...] | None = None
+    intensity_gain: Annotated[tuple[_Gain, ...], Field(max_length=_MAX_RINGS)] | None = None
     """Intensity that each ring reports where others report 1, one for each ring, lowest first."""
 
     def check_rings(self, count: int) -> None:
@@ -44,9 +48,9 @@ class Detection(Spec):
     constant. One number is drawn for each pulse. An echo that is not detected is lost, and the next one counts.
     """
 
-    signal: Annotated[tuple[Annotated[float, Field(ge=0.0)], ...], Field(min_length=2)]
+    signal: Annotated[tuple[NotNegative, ...], Field(min_length=2, max_length=MAX_ITEMS)]
     """Signals at which the curve is given, rising."""
-    probability: Annotated[tuple[Probability, ...], Field(min_length=2)]
+    probability: Annotated[tuple[Probability, ...], Field(min_length=2, max_length=MAX_ITEMS)]
     """Chance of detection at each of them, 0 to 1, not falling."""
     reference_m: Positive = 10.0
     """Range at which the signal is the relative intensity, metres."""

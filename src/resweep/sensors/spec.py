@@ -9,11 +9,13 @@ import numpy as np
 import yaml
 from pydantic import Field, field_validator, model_validator
 
-from resweep.config import Spec
+from resweep.config import NotNegative, Positive, Spec
 from resweep.errors import SettingsError, nearest_names
 from resweep.pose import Array
-from resweep.sensors.patterns import NotNegative, Pattern, Positive, Raster, Rosette, Spinning, TwoBlock
+from resweep.quantities import Rate
+from resweep.sensors.patterns import Pattern, Raster, Rosette, Spinning, TwoBlock
 from resweep.sensors.sensor_calibration import Detection, Lasers
+from resweep.sensors.sweep_size import check_sweep_size
 
 Spot = Literal["circular", "rectangular", "elliptical"]
 Mode = Literal["first", "last", "strongest", "strongest-and-last", "multiple"]
@@ -153,7 +155,7 @@ class Sensor(Spec):
     """Maker and model, for people."""
     description: str = ""
     """What it is, in a sentence."""
-    sources: tuple[str, ...] = ()
+    sources: Annotated[tuple[str, ...], Field(max_length=1000)] = ()
     """Where the figures come from."""
     range_min_m: NotNegative = 0.0
     """Smallest range that is reported, metres."""
@@ -161,11 +163,11 @@ class Sensor(Spec):
     """Largest range that is reported, metres."""
     wavelength_nm: float | None = None
     """Wavelength of the laser, nanometres; for people, no figure depends on it."""
-    rotation_rate_hz: Positive | None = None
+    rotation_rate_hz: Rate | None = None
     """Turns a second of a spinning or two-block head."""
-    rotation_rate_min_hz: Positive | None = None
+    rotation_rate_min_hz: Rate | None = None
     """Slowest rate that the head can turn at, turns a second."""
-    rotation_rate_max_hz: Positive | None = None
+    rotation_rate_max_hz: Rate | None = None
     """Fastest rate that the head can turn at, turns a second."""
     pattern: Pattern
     """Where and when it fires: the scan pattern, of one kind."""
@@ -198,6 +200,7 @@ class Sensor(Spec):
             self._check_rate()
         elif self.rotation_rate_hz is not None:
             raise SettingsError("rotation_rate_hz", f"a {self.pattern.kind} pattern sets its own pace; remove it")
+        check_sweep_size(self.pattern, self.rotation_rate_hz or 1.0, self.sweep_period_s)
         return self
 
     def __repr__(self) -> str:
@@ -220,14 +223,6 @@ class Sensor(Spec):
         if (low is not None and rate < low) or (high is not None and rate > high):
             limits = f"{low if low is not None else 0:g} to {high if high is not None else float('inf'):g} Hz"
             raise SettingsError("rotation_rate_hz", f"{rate:g} Hz is outside what the sensor can turn, {limits}")
-        if isinstance(self.pattern, Spinning) and self.pattern.azimuth_step_deg(rate) > 180.0:
-            raise SettingsError(
-                "pattern.firing_period_s", "the head turns more than 180° between two steps; check units"
-            )
-        if isinstance(self.pattern, TwoBlock) and self.pattern.steps_per_turn(rate) < 16.0:
-            raise SettingsError(
-                "pattern.laser_rate_hz", "fewer than 16 packets a turn; give pulses per second of a block"
-            )
 
     @property
     def sweep_period_s(self) -> float:

@@ -17,6 +17,7 @@ from resweep import _core
 from resweep.config import Spec
 from resweep.errors import SettingsError
 from resweep.pose import Array
+from resweep.quantities import NotNegative, Number
 from resweep.sensor_scatter import Texture
 from resweep.simulate.beam_channels import BeamChannels
 from resweep.simulate.normal import find_normal, find_share
@@ -35,9 +36,9 @@ class IntensityModel(Spec):
     largest, and ``means`` (k,) their means. Drawn intensities are rounded to ``step`` (0: not rounded).
     """
 
-    knots: tuple[tuple[float, ...], ...]
-    means: tuple[float, ...]
-    step: Annotated[float, Field(ge=0.0)] = 0.0
+    knots: tuple[tuple[Number, ...], ...]
+    means: tuple[Number, ...]
+    step: NotNegative = 0.0
     textures: tuple[Texture, ...] = ()
     ring_correlation: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
     """Of what does not belong to surfaces, if no recorded scatter is kept: the correlation of neighbours on a ring."""

@@ -30,8 +30,8 @@ class SensorGrid(Spec):
     """
 
     rings: Annotated[int, Field(ge=2, le=1024)]
-    columns: Annotated[int, Field(ge=16, le=65536)]
-    elevation_deg: tuple[float, ...]
+    columns: Annotated[int, Field(ge=16, le=65536, multiple_of=_COLUMN_MULTIPLE)]
+    elevation_deg: tuple[Annotated[float, Field(ge=-90.0, le=90.0)], ...]
     sensor: str = ""
 
     @property

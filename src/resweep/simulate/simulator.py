@@ -30,6 +30,8 @@ from resweep.simulate.world_noise import scatter_intensity
 from resweep.sweep import Sweep
 from resweep.worlds import Mesh, StreamedWorld, World
 
+_MAX_SWEEPS = 2_000_000  # of a drive: two days at 10 Hz; each has a pose
+
 
 class Simulator:
     """Sweeps of one sensor in one world, which is in memory or read tile by tile (`StreamedWorld`).
@@ -259,7 +261,13 @@ class Simulator:
         """How many sweeps a trajectory covers, or ``sweeps`` of them, which it must cover."""
         period = self.sensor.sweep_period_s
         needed = float(fire(self.sensor, 0).time[-1])
-        count = math.floor((trajectory.end - trajectory.start - needed) / period + 1e-6) + 1
+        covered = (trajectory.end - trajectory.start - needed) / period + 1e-6
+        if not covered < _MAX_SWEEPS:
+            raise ResweepError(
+                f"the trajectory lasts {trajectory.end - trajectory.start:.4g} s and covers {covered:.3g} sweeps of "
+                f"'{self.sensor.name}' ({period:.3g} s each), {_MAX_SWEEPS:,} at most; cut it, or check its times"
+            )
+        count = math.floor(covered) + 1
         if count < 1 or (sweeps is not None and sweeps > count):
             wanted = 1 if sweeps is None else sweeps
             raise ResweepError(

@@ -13,6 +13,7 @@ from resweep.build.settings.volumes import VolumeConfig, VolumeSettings
 from resweep.config import Positive, Share, Spec
 from resweep.errors import SettingsError
 from resweep.map.config import FalloffConfig, ReflectanceConfig
+from resweep.quantities import CellSize, Number
 
 _OF_THE_WHOLE = ("map", "calibrate", "cloud", "reflectance")
 
@@ -21,7 +22,7 @@ class HybridVolumes(VolumeSettings):
     """The volumes of a hybrid: small, on neighbours, and with the path through them taken out."""
 
     method: Literal["voxels", "top-down", "bottom-up", "neighbours"] = "neighbours"
-    voxel_m: Positive = 0.05
+    voxel_m: CellSize = 0.05
     tau: Positive = 2.5
     permeability: Literal["constant", "extinction"] = "extinction"
 
@@ -45,14 +46,20 @@ class HybridConfig(BuildConfig):
 
     splats: SplatSettings = SplatSettings()
     volumes: VolumeSettings = HybridVolumes()
-    permeable: tuple[Literal["ground", "surface", "linear", "non_surface"], ...] = ("non_surface", "linear")
+    permeable: Annotated[tuple[Literal["ground", "surface", "linear", "non_surface"], ...], Field(max_length=4)] = (
+        "non_surface",
+        "linear",
+    )
     vote_k: Annotated[int, Field(ge=1, le=500)] = 20
-    evidence: tuple[Literal["permeability", "likelihood"], ...] = ("permeability", "likelihood")
+    evidence: Annotated[tuple[Literal["permeability", "likelihood"], ...], Field(max_length=2)] = (
+        "permeability",
+        "likelihood",
+    )
     passed_min: Share = 0.1
-    gain_min: float = 1.0
+    gain_min: Number = 1.0
     held_every: Annotated[int, Field(ge=2, le=100)] = 3
     vote_beams: Annotated[int, Field(ge=5, le=500)] = 60
-    vote_m: Positive = 0.7
+    vote_m: CellSize = 0.7
     reflectance: ReflectanceConfig = ReflectanceConfig()
     refine: Refine = "fast"
     stationary: Literal["auto", "never"] = "auto"

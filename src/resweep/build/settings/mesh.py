@@ -10,6 +10,7 @@ from resweep.build.settings.base import BuildConfig
 from resweep.config import Positive
 from resweep.errors import SettingsError
 from resweep.map.config import ReflectanceConfig
+from resweep.quantities import CellSize
 
 
 class MeshConfig(BuildConfig):
@@ -34,13 +35,13 @@ class MeshConfig(BuildConfig):
 
     method: Literal["imls", "rimls", "rimls-meshlab", "poisson"] = "imls"
     k: Annotated[int, Field(ge=4, le=500)] = 40
-    voxel_m: Positive = 0.07
+    voxel_m: CellSize = 0.07
     sigma_voxels: Annotated[float, Field(gt=0.0, le=10.0)] = 2.0
     truncation_voxels: Annotated[float, Field(ge=1.0, le=10.0)] = 3.0
-    kernel_m: Positive = 0.28
+    kernel_m: CellSize = 0.28
     sigma_normal: Positive = 0.75
     refits: Annotated[int, Field(ge=0, le=20)] = 2
-    cell_m: Positive = 0.035
+    cell_m: CellSize = 0.035
     depth_max: Annotated[int, Field(ge=5, le=14)] = 13
     samples_per_node: Positive = 2.0
     trim_m: Positive = 0.3

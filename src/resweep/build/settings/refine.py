@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from resweep.config import Spec
+from pydantic import Field
+
+from resweep.config import NotNegative, Spec
+from resweep.quantities import Count, Number
 
 Refine = Literal["none", "fast", "full"]
 
 
 Step = Literal["volumes", "shapes", "prune", "densify", "permeability", "radii", "growth", "splats"]
-Round = tuple[Step, ...]  # steps that one look at the beams is enough for
+Round = Annotated[tuple[Step, ...], Field(max_length=100)]  # steps that one look at the beams is enough for
 
 
 class RefineConfig(Spec):
@@ -37,31 +40,31 @@ class RefineConfig(Spec):
     ``grow_max`` radii of the centre. Splats that moved or grew are carved again.
     """
 
-    rounds: tuple[Round, ...] = (
+    rounds: Annotated[tuple[Round, ...], Field(max_length=100)] = (
         ("volumes", "densify", "permeability", "splats"),
         ("volumes", "shapes", "permeability", "splats"),
         ("volumes", "prune", "permeability"),
     )
-    sweeps: int = 40
-    first_sweeps: int = 40
+    sweeps: Count = 40
+    first_sweeps: Count = 40
     tried: bool = False
-    tries: int = 4
-    kept_every: int = 5
-    gain_min: float = 0.0
-    sigma_m: float = 0.02
-    clutter: float = 0.02
-    prior_weight: float = 3.0
-    step_m: float = 0.02
-    prior_beams: float = 2.0
-    opaque_beams: float = 1.0
-    share_min: float = 0.2
-    share_max: float = 0.9
-    prior_ends: float = 10.0
-    ends_min: float = 0.5
-    met_min: float = 5.0
-    lost_nats: float = 4.0
-    grow_max: float = 1.5
-    beside_m: float = 0.05
+    tries: Count = 4
+    kept_every: Count = 5
+    gain_min: Number = 0.0
+    sigma_m: NotNegative = 0.02
+    clutter: NotNegative = 0.02
+    prior_weight: NotNegative = 3.0
+    step_m: NotNegative = 0.02
+    prior_beams: NotNegative = 2.0
+    opaque_beams: NotNegative = 1.0
+    share_min: NotNegative = 0.2
+    share_max: NotNegative = 0.9
+    prior_ends: NotNegative = 10.0
+    ends_min: NotNegative = 0.5
+    met_min: NotNegative = 5.0
+    lost_nats: NotNegative = 4.0
+    grow_max: NotNegative = 1.5
+    beside_m: NotNegative = 0.05
 
 
 # Fixed rounds are those that paid on held-out sweeps of SemanticKITTI 00 and 03.

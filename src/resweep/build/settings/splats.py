@@ -10,6 +10,7 @@ from resweep.build.settings.base import BuildConfig
 from resweep.config import NotNegative, Positive, Share, Spec
 from resweep.errors import SettingsError
 from resweep.map.config import ReflectanceConfig
+from resweep.quantities import CellSize, CellSizeOrNone
 
 # Points of more sweeps lie closer than the noise of ranges; cells make half as many splats (docs/decisions/0023).
 LONG_SWEEPS = 40  # of a map, above which its points are thinned
@@ -53,7 +54,7 @@ class CloseConfig(Spec):
     """
 
     levels: Annotated[int, Field(ge=0, le=6)] = 5
-    cell_m: Positive = 0.125
+    cell_m: CellSize = 0.125
     radii: Annotated[float, Field(gt=0.0, le=20.0)] = 8.0
     k: Annotated[int, Field(ge=5, le=200)] = 24
     flat_m: Positive = 0.05
@@ -85,7 +86,7 @@ class SplatSettings(Spec):
     alpha: Share = 0.2
     beta: Annotated[float, Field(ge=-1.0, lt=1.0)] = 0.6
     bound_min_m: Positive = 0.01
-    thin_m: NotNegative | None = None
+    thin_m: CellSizeOrNone | None = None
     ground: GroupFactors = GroupFactors(k=3.0, radius=3.0, bound=3.0)
     surface: GroupFactors = GroupFactors(k=1.0, radius=1.0, bound=3.0)
     linear: GroupFactors = GroupFactors(k=0.5, radius=1.0, bound=1.0)
@@ -127,10 +128,10 @@ class SurfelConfig(BuildConfig):
 
     refinable: ClassVar[bool] = False
 
-    voxel_m: Positive = 0.04
-    normal_radius_m: Positive = 0.2
+    voxel_m: CellSize = 0.04
+    normal_radius_m: CellSize = 0.2
     max_neighbours: Annotated[int, Field(ge=3, le=1000)] = 200
-    radius_m: Positive = 0.04
+    radius_m: CellSize = 0.04
     reflectance: ReflectanceConfig = ReflectanceConfig()
 
     @property
@@ -147,9 +148,9 @@ class DynamicConfig(Spec):
     ``gap_m`` as in `SplatSettings`, here with C's values; ``ego_radius_m`` and ``labels`` as in `MapConfig`.
     """
 
-    radius_m: Positive = 0.14
+    radius_m: CellSize = 0.14
     normal_k: Annotated[int, Field(ge=4, le=200)] = 12
-    normal_radius_m: Positive = 0.5
+    normal_radius_m: CellSize = 0.5
     depth: Annotated[int, Field(ge=1, le=8)] = 5
     gap_m: Positive = 0.1
     ego_radius_m: NotNegative = 3.0

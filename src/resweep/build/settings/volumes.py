@@ -10,6 +10,7 @@ from resweep.build.settings.base import BuildConfig
 from resweep.config import NotNegative, Positive, Share, Spec
 from resweep.errors import SettingsError
 from resweep.map.config import FalloffConfig
+from resweep.quantities import MAX_COUNT, CellSize, Count
 
 SPARSE_RAD = 0.01  # between rings of a sparse sensor, at least
 
@@ -32,17 +33,17 @@ class VolumeSettings(Spec):
     """
 
     method: Literal["voxels", "top-down", "bottom-up", "neighbours"] = "voxels"
-    voxel_m: Positive = 0.3
-    leaf_points: Annotated[int, Field(ge=2)] = 20
+    voxel_m: CellSize = 0.3
+    leaf_points: Annotated[int, Field(ge=2, le=MAX_COUNT)] = 20
     gaussian_z: NotNegative = 0.0
-    seed_m: Positive = 0.1
+    seed_m: CellSize = 0.1
     density_ratio: Positive = 0.8
-    size_max_m: Positive = 1.0
+    size_max_m: CellSize = 1.0
     neighbours: Annotated[int, Field(ge=3, le=200)] = 6
-    neighbour_radius_m: Positive = 0.3
+    neighbour_radius_m: CellSize = 0.3
     neighbour_slope: NotNegative | None = None
     split_labels: bool = True
-    min_points: Annotated[int, Field(ge=1)] = 5
+    min_points: Count = 5
     noise_m: Positive = 0.02
     tau: Positive = 2.0
     empty_range_m: Positive = 80.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -18,6 +19,7 @@ from resweep.drive.sensing.observation import Mission, Observation, Scan
 from resweep.drive.vehicles import Vehicle
 from resweep.errors import ResweepError
 from resweep.pose import Array
+from resweep.quantities import Height, Number, SpeedOrStill
 
 
 class AvoiderConfig(Spec):
@@ -33,13 +35,21 @@ class AvoiderConfig(Spec):
     """And so far behind the vehicle's origin, metres: what passes is not cut short."""
     seen_aside_m: Positive = 4.7
     """And so far to either side, metres."""
-    horizon_s: Positive = 4.0
+    horizon_s: Annotated[float, Field(gt=0.0, le=60.0)] = 4.0
     """Motions are judged so far into the future, seconds."""
-    step_s: Positive = 0.2
+    step_s: Annotated[float, Field(ge=0.01, le=10.0)] = 0.2
     """Between two moments that are judged, seconds."""
-    offsets_m: tuple[float, ...] = (0.0, -0.2, 0.2, -0.5, 0.5)
+    offsets_m: Annotated[tuple[Height, ...], Field(min_length=1, max_length=100)] = (0.0, -0.2, 0.2, -0.5, 0.5)
     """Places beside the middle of the lane that motions may lead to, metres to the left; the first is home."""
-    accelerations_mps2: tuple[float, ...] = (1.5, 0.5, 0.0, -1.0, -2.0, -3.5, -5.0)
+    accelerations_mps2: Annotated[tuple[Number, ...], Field(min_length=1, max_length=100)] = (
+        1.5,
+        0.5,
+        0.0,
+        -1.0,
+        -2.0,
+        -3.5,
+        -5.0,
+    )
     """Accelerations that are tried, m/s²."""
     margin_m: NotNegative = 1.5
     """Kept free before the vehicle, metres."""
@@ -63,7 +73,7 @@ class AvoiderConfig(Spec):
     """Once the vehicle is as slow as this, m/s, it need not be slower to pass others: it stops within its length."""
     caution_weight: NotNegative = 1.5
     """Price of each m/s at which something is passed that may drift into the way."""
-    speed_min_mps: NotNegative = Field(default=0.0)
+    speed_min_mps: SpeedOrStill = 0.0
     """Lower desired speeds are taken as this."""
 
 

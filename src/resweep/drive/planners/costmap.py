@@ -7,6 +7,7 @@ from pydantic import Field
 
 from resweep.config import Positive, Spec
 from resweep.pose import Array
+from resweep.quantities import CellSize
 
 LETHAL = 100.0
 
@@ -14,9 +15,9 @@ LETHAL = 100.0
 class CostMapConfig(Spec):
     """The grid; the defaults are B's (3.5.3)."""
 
-    cell_m: Positive = 0.5
+    cell_m: CellSize = 0.5
     """Side of a cell, metres."""
-    cells: int = Field(default=400, ge=2)
+    cells: int = Field(default=400, ge=2, le=4000)
     """Cells along each side."""
     height_max_m: Positive = 1.5
     """Tallest vegetation that the vehicle passes (h_max), metres."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -15,7 +16,7 @@ from resweep.pose import Array
 class DetectConfig(Spec):
     """How obstacles are found."""
 
-    ground_cell_m: Positive = 1.0
+    ground_cell_m: Annotated[float, Field(ge=0.1, le=100.0)] = 1.0
     """Cells of which the lowest return is taken for the ground, metres."""
     slope: Positive = 0.12
     """Steepest ground that is expected around the vehicle, metres a metre."""
@@ -23,9 +24,9 @@ class DetectConfig(Spec):
     """Returns lower than this above the ground are ground, metres."""
     high_m: Positive = 2.6
     """Returns higher than this pass above the vehicle, metres."""
-    cell_m: Positive = 0.4
+    cell_m: Annotated[float, Field(ge=0.05, le=100.0)] = 0.4
     """Cells that are joined to obstacles where they touch, metres."""
-    points_min: int = Field(default=3, ge=1)
+    points_min: int = Field(default=3, ge=1, le=1_000_000)
     """Returns that an obstacle has at least."""
 
 

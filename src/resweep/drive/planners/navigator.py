@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from pydantic import Field
 
 from resweep.config import NotNegative, Positive, Spec
 from resweep.drive.command import GiveUp
@@ -16,6 +15,7 @@ from resweep.drive.planners.localize import Localizer
 from resweep.drive.sensing.observation import Mission, Observation
 from resweep.errors import ResweepError
 from resweep.pose import Array
+from resweep.quantities import Count, Duration
 
 
 class NavigatorConfig(Spec):
@@ -27,13 +27,13 @@ class NavigatorConfig(Spec):
     """How much a cell of nearly lethal cost costs more than a free one: the price of a step is 1 + weight c / 100."""
     margin_m: NotNegative = 0.5
     """Kept free around obstacles beyond half of the vehicle's width, metres."""
-    replan_s: Positive = 1.0
+    replan_s: Duration = 1.0
     """Seconds between two plans."""
     ahead_m: Positive = 3.0
     """How far ahead along the path the follower aims, metres."""
-    points_min: int = Field(default=1, ge=1)
+    points_min: Count = 1
     """Returns that a cell needs before it may block."""
-    patience: int = Field(default=5, ge=1)
+    patience: Count = 5
     """Plans in a row without a path before it gives up."""
 
 

@@ -32,9 +32,9 @@ class TrackConfig(Spec):
     """Standard deviation of what obstacles do, m/s²."""
     moving_mps: Positive = 1.5
     """What is faster than this along the lane, m/s, may turn: its side towards the lane shows how it moves across."""
-    hits_min: int = Field(default=3, ge=2)
+    hits_min: int = Field(default=3, ge=2, le=1000)
     """Scans in which a track must be found before its velocity is believed; before it stands."""
-    misses_max: int = Field(default=4, ge=1)
+    misses_max: int = Field(default=4, ge=1, le=1000)
     """Scans in a row without it after which a track ends."""
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from resweep.config import NotNegative, Positive, Spec, read_spec
+from resweep.config import Spec, read_spec
 from resweep.errors import ResweepError, SettingsError
 from resweep.pose import Array, from_xyz_rpy
+from resweep.quantities import Angle, Duration, Moment, Mount, Rate, Sigma
 from resweep.sensors import Sensor, load_sensor
 
 _ABOVE_ROOF_M = 0.25
@@ -24,15 +26,15 @@ class LidarMount(Spec):
     """Name of the LiDAR on this vehicle, unlike all others; its sweeps are called by it."""
     sensor: str | Sensor
     """A name of the catalog, a YAML file, or a whole spec."""
-    position_m: tuple[float, float, float]
+    position_m: tuple[Mount, Mount, Mount]
     """Where it sits, x forward, y left and z up from the vehicle's origin on the ground, metres."""
-    roll_deg: float = 0.0
+    roll_deg: Angle = 0.0
     """Turn about x, degrees."""
-    pitch_deg: float = 0.0
+    pitch_deg: Angle = 0.0
     """Turn about y, degrees; positive looks down."""
-    yaw_deg: float = 0.0
+    yaw_deg: Angle = 0.0
     """Turn about z, degrees counter-clockwise."""
-    start_s: NotNegative = 0.0
+    start_s: Moment = 0.0
     """When its first sweep begins, seconds from the start of the drive."""
 
     def load(self) -> Sensor:
@@ -52,80 +54,80 @@ class InstrumentSpec(Spec):
     Outages come and go as a Markov chain: their share of all time, and how long one lasts on average.
     """
 
-    rate_hz: Positive
+    rate_hz: Rate
     """Readings a second."""
     outage_share: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Share of the time without readings."""
-    outage_s: Positive = 2.0
+    outage_s: Duration = 2.0
     """How long an outage lasts on average, seconds."""
 
 
 class Gps(InstrumentSpec):
     """A receiver of satellites: places in the world with white noise and a slow drift."""
 
-    rate_hz: Positive = 10.0
+    rate_hz: Rate = 10.0
     """Readings a second."""
-    sigma_m: NotNegative = 0.02
+    sigma_m: Sigma = 0.02
     """Standard deviation of the noise of x and y, metres."""
-    sigma_up_m: NotNegative = 0.04
+    sigma_up_m: Sigma = 0.04
     """Standard deviation of the noise of z, metres."""
-    drift_sigma_m: NotNegative = 0.0
+    drift_sigma_m: Sigma = 0.0
     """Standard deviation of the drift of each coordinate, a Gauss-Markov process, metres."""
-    drift_time_s: Positive = 60.0
+    drift_time_s: Duration = 60.0
     """Time constant of the drift, seconds."""
-    position_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    position_m: tuple[Mount, Mount, Mount] = (0.0, 0.0, 0.0)
     """Where the antenna sits in the vehicle's frame, metres."""
 
 
 class Compass(InstrumentSpec):
     """A compass: the heading in the world."""
 
-    rate_hz: Positive = 10.0
+    rate_hz: Rate = 10.0
     """Readings a second."""
-    sigma_rad: NotNegative = 0.005
+    sigma_rad: Sigma = 0.005
     """Standard deviation of the noise, radians."""
-    bias_sigma_rad: NotNegative = 0.0
+    bias_sigma_rad: Sigma = 0.0
     """Standard deviation of the bias that it has from the start, radians."""
-    bias_walk_radpsqrts: NotNegative = 0.0
+    bias_walk_radpsqrts: Sigma = 0.0
     """How the bias walks: standard deviation after a second, radians a root second."""
 
 
 class Imu(InstrumentSpec):
     """An inertial unit: angular rate and specific force in the vehicle's frame."""
 
-    rate_hz: Positive = 100.0
+    rate_hz: Rate = 100.0
     """Readings a second."""
-    gyro_sigma_radps: NotNegative = 0.002
+    gyro_sigma_radps: Sigma = 0.002
     """Standard deviation of the noise of each angular rate, rad/s."""
-    gyro_bias_radps: NotNegative = 0.0005
+    gyro_bias_radps: Sigma = 0.0005
     """Standard deviation of the bias of each angular rate from the start, rad/s."""
-    gyro_walk_radps: NotNegative = 0.00005
+    gyro_walk_radps: Sigma = 0.00005
     """How that bias walks: standard deviation after a second, rad/s a root second."""
-    accel_sigma_mps2: NotNegative = 0.03
+    accel_sigma_mps2: Sigma = 0.03
     """Standard deviation of the noise of each acceleration, m/s²."""
-    accel_bias_mps2: NotNegative = 0.02
+    accel_bias_mps2: Sigma = 0.02
     """Standard deviation of the bias of each acceleration from the start, m/s²."""
-    accel_walk_mps2: NotNegative = 0.0005
+    accel_walk_mps2: Sigma = 0.0005
     """How that bias walks: standard deviation after a second, m/s² a root second."""
 
 
 class Odometry(InstrumentSpec):
     """Wheel odometry: forward speed and yaw rate from the wheels, with an error of scale."""
 
-    rate_hz: Positive = 50.0
+    rate_hz: Rate = 50.0
     """Readings a second."""
-    speed_sigma_mps: NotNegative = 0.02
+    speed_sigma_mps: Sigma = 0.02
     """Standard deviation of the noise of the speed, m/s, while the wheels turn."""
-    scale_sigma: NotNegative = 0.01
+    scale_sigma: Sigma = 0.01
     """Standard deviation of the error of scale that it has from the start, as a share of the speed."""
-    yaw_rate_sigma_radps: NotNegative = 0.005
+    yaw_rate_sigma_radps: Sigma = 0.005
     """Standard deviation of the noise of the yaw rate, rad/s, while the wheels turn."""
 
 
 class Rig(Spec):
     """The sensors of a vehicle; null leaves an instrument out."""
 
-    lidars: tuple[LidarMount, ...] = ()
+    lidars: Annotated[tuple[LidarMount, ...], Field(max_length=100)] = ()
     """The LiDARs; the first one's sweeps are the log of a saved drive."""
     gps: Gps | None = Gps()
     """The receiver of satellites."""

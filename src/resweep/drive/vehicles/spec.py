@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from resweep.config import NotNegative, Positive, Spec
 from resweep.errors import SettingsError
 from resweep.pose import Array
+from resweep.quantities import Acceleration, BodyLength, Radians, Speed, SpeedOrStill
 
 GRAVITY_MPS2 = 9.80665
 _MAX_DELAY_S = 5.0
@@ -23,15 +24,15 @@ class Tyres(Spec):
     """Mass of the vehicle with its load, kilograms."""
     yaw_inertia_kgm2: Positive
     """Moment of inertia about the upright axis through the centre of mass, kg m²."""
-    cg_to_rear_m: Positive
+    cg_to_rear_m: BodyLength
     """Metres from the rear axle forward to the centre of mass."""
-    cg_height_m: Positive
+    cg_height_m: BodyLength
     """Height of the centre of mass above the ground, metres: braking moves load to the front by it."""
     cornering_front_nprad: Positive
     """Cornering stiffness of the front axle, newtons a radian."""
     cornering_rear_nprad: Positive
     """Cornering stiffness of the rear axle, newtons a radian."""
-    friction: Positive
+    friction: Annotated[float, Field(gt=0.0, le=10.0)]
     """Coefficient of friction between tyres and ground."""
 
 
@@ -49,44 +50,44 @@ class Vehicle(Spec):
     """What it is, and where its values are from."""
     model: Literal["skid-steer", "kinematic", "dynamic"]
     """How it moves: skid-steer, kinematic (a bicycle that never slips) or dynamic (a bicycle on tyres)."""
-    length_m: Positive
+    length_m: BodyLength
     """Length of its box, metres."""
-    width_m: Positive
+    width_m: BodyLength
     """Width of its box, metres."""
-    height_m: Positive
+    height_m: BodyLength
     """Height of its box above the ground, metres."""
     shape: Literal["box", "car"] = "box"
     """What of it stands in the way of its own LiDARs: the whole box, or a car with bonnet and cabin in that box."""
-    rear_overhang_m: Positive
+    rear_overhang_m: BodyLength
     """Metres from the origin of its frame back to the rear of its box."""
-    wheelbase_m: Positive
+    wheelbase_m: BodyLength
     """Metres between the axles."""
-    track_m: Positive
+    track_m: BodyLength
     """Metres between left and right wheels."""
     clearance_m: NotNegative = 0.2
     """What stands lower than this above the ground passes below it, metres."""
-    speed_max_mps: Positive
+    speed_max_mps: Speed
     """Largest speed forward, metres a second."""
-    reverse_max_mps: NotNegative = 0.0
+    reverse_max_mps: SpeedOrStill = 0.0
     """Largest speed in reverse, metres a second; 0 if it has none."""
-    acceleration_max_mps2: Positive
+    acceleration_max_mps2: Acceleration
     """Largest acceleration, m/s²."""
-    braking_max_mps2: Positive
+    braking_max_mps2: Acceleration
     """Largest deceleration, m/s²."""
-    steering_max_rad: Positive | None = None
+    steering_max_rad: Radians | None = None
     """Largest steering angle of a bicycle, radians."""
-    steering_rate_max_radps: Positive | None = None
+    steering_rate_max_radps: Radians | None = None
     """How fast a bicycle's steering angle changes at most, radians a second."""
-    yaw_rate_max_radps: Positive | None = None
+    yaw_rate_max_radps: Radians | None = None
     """Largest yaw rate of a skid-steer vehicle, radians a second."""
-    yaw_acceleration_max_radps2: Positive | None = None
+    yaw_acceleration_max_radps2: Radians | None = None
     """How fast the yaw rate of a skid-steer vehicle changes at most, rad/s²."""
     delay_s: NotNegative = 0.0
     """Seconds from a command until it takes effect."""
     pushes_through_m: NotNegative = 0.0
     """Vegetation that stands lower than this yields to it, metres: grass, shrubs and leaves, but not trunks (h_max of
     B, eq. 8)."""
-    slope_max_rad: Positive = 0.6
+    slope_max_rad: Radians = 0.6
     """Steepest ground that it can stand on, radians; where it is steeper it has left the ground."""
     tyres: Tyres | None = None
     """Mass and tyres, for the dynamic model."""

@@ -8,15 +8,14 @@ from pydantic import Field, model_validator
 
 from resweep.config import NotNegative, Positive, Share, Spec
 from resweep.errors import SettingsError, nearest_names
+from resweep.quantities import MAX_COUNT, CellSize, Count, Seed
 from resweep.segmentation.features import FEATURES
-
-Count = Annotated[int, Field(ge=1)]
 
 
 class NetworkConfig(Spec):
     """The shape of a KPConv network: a U of grids, each with cells of twice the size of the one before."""
 
-    cell_m: Positive = 0.2
+    cell_m: CellSize = 0.2
     """Side of the cells of the finest grid, in metres."""
     levels: Annotated[int, Field(ge=2, le=6)] = 4
     """Number of grids."""
@@ -30,7 +29,7 @@ class NetworkConfig(Spec):
     """How far a kernel point reaches, in cells."""
     dropout: Share = 0.3
     """Share of the last channels that are left out in training."""
-    features: Annotated[tuple[str, ...], Field(min_length=1)] = FEATURES
+    features: Annotated[tuple[str, ...], Field(min_length=1, max_length=100)] = FEATURES
     """What the network knows of each point, by name."""
 
     @model_validator(mode="after")
@@ -73,7 +72,7 @@ class SemanticsConfig(Spec):
     """Steps of a round."""
     crops: Count = 2
     """Parts of sweeps in a step."""
-    crop_points: Annotated[int, Field(ge=256)] = 8000
+    crop_points: Annotated[int, Field(ge=256, le=MAX_COUNT)] = 8000
     """Points of a part: those around a point of a class that is drawn evenly."""
     rate: Positive = 0.003
     """Highest learning rate of Adam; it falls to zero as a cosine."""
@@ -87,5 +86,5 @@ class SemanticsConfig(Spec):
     """Sweeps at most that are looked at after each round, spread evenly; in the end all are."""
     votes: Annotated[int, Field(ge=1, le=64)] = 4
     """Directions that a sweep is turned to when it is labelled; scores are averaged."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
     """Seed of all that is drawn."""

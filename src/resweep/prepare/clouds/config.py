@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from resweep.config import Spec
+from resweep.quantities import Coordinate
 
 
 class CloudConfig(Spec):
@@ -20,6 +21,6 @@ class CloudConfig(Spec):
     are relative and divided by what 99 of 100 lie below; if there are none, 0.5 is taken for all.
     """
 
-    scanner: tuple[float, float, float] | None = None
+    scanner: tuple[Coordinate, Coordinate, Coordinate] | None = None
     intensity: Literal["auto", "recorded", "colour"] = "auto"
     standpoints_max: Annotated[int, Field(ge=1, le=500)] = 48

@@ -16,6 +16,7 @@ from resweep.errors import InputError, SettingsError
 from resweep.files import write_file
 from resweep.files.untrusted import read_json
 from resweep.pose import Array
+from resweep.quantities import MAX_COUNT, Number, Positive
 from resweep.sensor_scatter import RangeNoise
 from resweep.simulate.beam_channels import CHANNELS, CLASSES, TRANSFERABLE, BeamChannels
 from resweep.simulate.intensity import IntensityModel
@@ -42,13 +43,13 @@ class NetworkCard(Spec):
     """Its architecture, such as mlp or unet."""
     channels: tuple[str, ...] = CHANNELS
     """What it takes of each beam, in order."""
-    normalisation: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    normalisation: dict[str, tuple[Number, Number]] = Field(default_factory=dict)
     """Mean and spread by which its channels are normalised within the network."""
-    parameters: Annotated[int, Field(ge=0)] = 0
+    parameters: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 0
     """Number of its weights."""
-    temperature: Annotated[float, Field(gt=0.0)] = 1.0
+    temperature: Positive = 1.0
     """By which its logits are divided, within the network."""
-    scores: dict[str, float] = Field(default_factory=dict)
+    scores: dict[str, Number] = Field(default_factory=dict)
     """Scores on the held-out places."""
     ring_correlation: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
     """Of a drop network without ``patches``: their ``along``."""
@@ -100,15 +101,15 @@ class RealismCard(Spec):
     """Names of the semantic classes; none if it was learned without labels."""
     labels: str = ""
     """Vocabulary of the logs it was learned from."""
-    blind_permille: tuple[tuple[int, ...], ...] = ()
+    blind_permille: tuple[tuple[Annotated[int, Field(ge=0, le=1000)], ...], ...] = ()
     """How often each laser came back empty towards each of 360 bins of azimuth, in thousandths; none if left out."""
-    intensity_max: Annotated[float, Field(gt=0.0)] = 1.0
+    intensity_max: Positive = 1.0
     """The largest intensities of these logs, so that another unit is noticed."""
-    intensity_scale: Annotated[float, Field(gt=0.0)] | None = None
+    intensity_scale: Positive | None = None
     """Full scale of the intensities of these logs, if it is known."""
     transferable: bool = False
     """Whether it takes only what means the same for other sensors: material, incidence, share of the maximum range."""
-    range_max_m: Annotated[float, Field(gt=0.0)] | None = None
+    range_max_m: Positive | None = None
     """Maximum range of the sensor it was learned from, metres; a transferable model needs it."""
     trained_on: tuple[str, ...] = ()
     """The logs it was trained on."""

@@ -46,10 +46,13 @@ class Viewer:
         self.twin: Stage | None = None
         self.page: Any = None
         paned = panes and len(logs) == 2
-        self.stage = Stage(start[:3, 3], host=LOCALHOST if paned else host, port=0 if paned else port, title=title)
+        behind = host if paned else ""
+        self.stage = Stage(
+            start[:3, 3], host=LOCALHOST if paned else host, port=0 if paned else port, title=title, behind=behind
+        )
         try:
             if paned:
-                self.twin = Stage(start[:3, 3], port=0, title=title, led=self.stage)
+                self.twin = Stage(start[:3, 3], port=0, title=title, led=self.stage, behind=behind)
                 self.cameras = LinkedCameras([self.twin, self.stage])
                 both, names = [self.twin, self.stage], [shorten(name) for name, _ in logs]
                 self.front = PaneServer(host, find_port(host, port), both, names, title)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from resweep.pose import Array
+from resweep.viewer.pages.own_pages import is_own_page
 from resweep.viewer.pages.stage import Stage, name_address
 
 _LEAD_S = 0.6  # for which the camera that was moved leads: echoes of the others are late
@@ -135,7 +136,8 @@ class PaneServer:
         parts = line.split(b" ")
         path = parts[1].partition(b"?")[0] if len(parts) == 3 else b""
         pane, _, inner = path.removeprefix(b"/").partition(b"/")
-        if pane.isdigit() and 1 <= int(pane) <= len(self._ports):
+        own = is_own_page(_find_header(rest, b"host"), _find_header(rest, b"origin"), self.host)
+        if own and pane.isdigit() and 1 <= int(pane) <= len(self._ports):
             port = self._ports[int(pane) - 1]
             inside, outside = await asyncio.open_connection("127.0.0.1", port)
             outside.write(b" ".join([parts[0], b"/" + inner, parts[2]]) + b"\r\n" + rest)
@@ -144,12 +146,18 @@ class PaneServer:
             finally:
                 outside.close()
             return
-        found = path == b"/"
-        body = self._page if found else b"not found"
-        status = b"200 OK" if found else b"404 Not Found"
+        found = own and path == b"/"
+        body = self._page if found else b"not found" if own else b"this is the page of another site"
+        status = b"200 OK" if found else b"404 Not Found" if own else b"403 Forbidden"
         kind = b"Content-Type: text/html; charset=utf-8\r\nConnection: close\r\n"
         writer.write(b"HTTP/1.1 %b\r\n%bContent-Length: %d\r\n\r\n%b" % (status, kind, len(body), body))
         await writer.drain()
+
+
+def _find_header(head: bytes, name: bytes) -> list[str]:
+    """The values of a header in the head of a request."""
+    lines = [line.partition(b":") for line in head.split(b"\r\n")]
+    return [value.decode("latin-1").strip() for key, _, value in lines if key.strip().lower() == name]
 
 
 async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:

@@ -15,6 +15,7 @@ from resweep.errors import ResweepError
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.viewer.pages.latest import LatestTask
+from resweep.viewer.pages.own_pages import guard_server
 from resweep.viewer.scene.discs import POINT_SIZES, Sprites, split_by_size, write_glb
 from resweep.viewer.scene.primitives import BrowserMesh
 
@@ -52,7 +53,8 @@ class Stage:
     """A viser server whose scene is measured from ``centre`` (3,) in the world, so that float32 loses nothing.
 
     ``work`` runs what takes long, one task at a time. A stage that is ``led`` by another one shares its work and has
-    no controls of its own. Port 0 is any free one.
+    no controls of its own. Port 0 is any free one. Pages of other sites are refused; ``behind`` is the host of the
+    server that passes requests on, if there is one.
     """
 
     def __init__(
@@ -63,11 +65,13 @@ class Stage:
         port: int = PORT,
         title: str = "Resweep",
         led: Stage | None = None,
+        behind: str = "",
     ) -> None:
         viser: Any = require("viser", "the viewer")
         self.centre = np.asarray(centre, np.float64)
         self.host, self.port = host, find_port(host, port)
-        with contextlib.redirect_stdout(io.StringIO()):  # viser prints a banner of its own
+        # viser prints a banner of its own.
+        with contextlib.redirect_stdout(io.StringIO()), guard_server(behind or host):
             self.server: Any = viser.ViserServer(host=host, port=self.port, label=title, verbose=False)
         self.port = int(self.server.get_port())
         self.gui, self.scene = self.server.gui, self.server.scene

@@ -18,14 +18,16 @@ from numpy.typing import ArrayLike
 
 from resweep import portable
 from resweep.errors import InputError, ResweepError, nearest_names
-from resweep.files.strict_json import parse_json
-from resweep.files.untrusted import check_regular, read_bytes
+from resweep.files.untrusted import check_regular
 from resweep.pose import Array
+from resweep.quantities import MAX_COORDINATE_M
 from resweep.worlds.layers.colour_reflectance import find_face_reflectance
+from resweep.worlds.layers.gltf_check import check_gltf
 from resweep.worlds.layers.instances import Instances
 from resweep.worlds.layers.mesh import Mesh
 
 SUFFIXES = (".obj", ".ply", ".stl", ".glb", ".gltf")
+_MAX_FACTOR = 1e12  # of a transform: from nanometres to kilometres
 FAR_M = 1000.0  # beyond this, float32 offsets from zero lose the tenth of a millimetre
 
 # Of files whose format states the upward axis; any other is taken to be "z".
@@ -86,7 +88,7 @@ def load_mesh(
     placed = _make_placement(scale, find_upward_axis(mesh, up), transform, where)
     _check_choice(label, parts, where, "label", Integral)
     _check_choice(reflectance, parts, where, "reflectance", Real)
-    origin = _choose_origin(parts, placed)
+    origin = _choose_origin(parts, placed, where)
     shift = np.eye(4)
     shift[:3, 3] = -origin
     layers: list[Mesh | Instances] = []
@@ -135,30 +137,13 @@ def _open_any_scene(mesh: Any, where: str, split_objects: bool) -> Any:
     try:
         check_regular(path)
         if path.suffix.lower() in (".glb", ".gltf"):
-            _check_accessors(path)
+            check_gltf(path)
         return trimesh.load(path, force="scene", process=False, **({"split_objects": split_objects} if is_obj else {}))
     except Exception as error:  # the readers raise whatever their format's parser does
         reason = " ".join(str(error).split()) or type(error).__name__
         if is_obj and isinstance(error, IndexError):
             reason = f"a face points at a vertex that is not there: {reason}"
         raise InputError(f"{where}: cannot be read ({reason}); repair it or export it again") from error
-
-
-def _check_accessors(path: Path) -> None:
-    """Raise if a glTF file asks for more zeros than it has bytes; accessors of a buffer are checked against it."""
-    data = read_bytes(path)
-    if path.suffix.lower() == ".glb":
-        at, lengths = 12, []
-        while at < len(data):  # chunks: length, kind, contents
-            lengths.append(int.from_bytes(data[at : at + 4], "little"))
-            at += 8 + lengths[-1]
-        if at != len(data) or not lengths:
-            raise ValueError(f"chunks of {at} bytes in {len(data)}")
-        data = data[20 : 20 + lengths[0]]  # the first is the JSON
-    accessors = parse_json(data)["accessors"]
-    for at, accessor in enumerate(accessors):
-        if "bufferView" not in accessor and accessor["count"] > len(data):
-            raise ValueError(f"accessor {at} counts {accessor['count']} items, and the file has none of them")
 
 
 def _list_nodes(scene: Any, where: str) -> dict[str, list[str]]:
@@ -208,6 +193,8 @@ def _check_geometry(geometry: Any, where: str) -> None:
 def _check_invertible(matrix: Array, where: str) -> None:
     if matrix.shape != (4, 4) or not np.isfinite(matrix).all():
         raise ResweepError(f"{where}: transform must be a finite 4x4 matrix, got shape {matrix.shape}")
+    if np.abs(matrix).max() > _MAX_FACTOR:
+        raise ResweepError(f"{where}: transform has a number beyond {_MAX_FACTOR:g}; repair it or export it again")
     linear = matrix[:3, :3]
     if abs(portable.det3(linear)) <= 1e-9 * float(np.abs(linear).max()) ** 3:
         raise ResweepError(f"{where}: transform is degenerate (it flattens the mesh); its 3x3 part must be invertible")
@@ -255,14 +242,18 @@ def _choose_value(chosen: Any, part: _Part, default: Any) -> Any:
     return values[0] if all(value == values[0] for value in values) else values
 
 
-def _choose_origin(parts: Iterable[_Part], placed: Array) -> Array:
+def _choose_origin(parts: Iterable[_Part], placed: Array, where: str) -> Array:
     corners = []
     for part in parts:
         bounds = np.array([part.geometry.vertices.min(axis=0), part.geometry.vertices.max(axis=0)])
         box = np.array([[*corner, 1.0] for corner in product(*bounds.T)])
         corners.append((portable.matmul(placed, part.transforms, box.T))[:, :3].transpose(0, 2, 1).reshape(-1, 3))
     every = np.concatenate(corners)
-    if np.abs(every).max() <= FAR_M:
+    farthest = float(np.abs(every).max())
+    if not farthest <= MAX_COORDINATE_M:
+        reach = f"reaches {farthest:.3g} m from zero, and no coordinate is beyond {MAX_COORDINATE_M:.0e} m"
+        raise InputError(f"{where}: {reach}; give scale (metres per unit), or repair it")
+    if farthest <= FAR_M:
         return np.zeros(3)
     return np.asarray(np.round((every.min(axis=0) + every.max(axis=0)) / 2))
 
