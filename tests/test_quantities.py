@@ -25,8 +25,8 @@ from resweep.sensors import load_sensor
 ROOT = Path(resweep.__file__).parent
 # Bounded by a validator, whose message says more, or read as another model.
 CHECKED = {"MotionSpec.speed_mps", "Sensor.wavelength_nm", "DatasetPlan.scenarios"}
-# Lists of cards that Resweep writes beside networks; the length of each is checked against the others.
-CARDS = ("resweep.simulate.", "resweep.segmentation.")
+# Lists of cards and calibrations that Resweep writes; the length of each is checked against the others.
+CARDS = ("resweep.simulate.", "resweep.segmentation.", "resweep.sensor_scatter")
 
 
 def list_specs() -> list[type[BaseModel]]:

@@ -15,10 +15,13 @@ from resweep import portable
 from resweep.config import NotNegative, Share, Spec
 from resweep.errors import SettingsError
 from resweep.pose import Array
+from resweep.quantities import MAX_COUNT, Number
 
 SURFACE, VOLUME = -1, -2  # in place of a label: primitives whose label has no table of its own
 _Factor = Annotated[float, Field(ge=0.0, le=100.0)]
 _Shift = Annotated[float, Field(ge=-10.0, le=10.0)]
+_Kind = Annotated[int, Field(ge=-2, lt=2**24)]
+_Table = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 _Sigma = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
@@ -54,13 +57,13 @@ class IntensityScatter(Spec):
     lies in its table's distribution is a normal number: that of a laser is shifted, and spread, by kind and range.
     """
 
-    kinds: tuple[int, ...]
+    kinds: tuple[_Kind, ...]
     """Labels (l) with tables of their own, then `SURFACE` and `VOLUME`."""
     range_edges_m: tuple[NotNegative, ...]
     """Edges (r) of the bins of range, metres."""
     tables: tuple[IntensityTable, ...]
     """The tables, of one kind each, at one range or all."""
-    table_of: tuple[tuple[Annotated[int, Field(ge=0)], ...], ...]
+    table_of: tuple[tuple[_Table, ...], ...]
     """The number (l + 2, r + 1) of the table of each kind and range."""
     response: tuple[tuple[_Factor, ...], ...] = ()
     """What lasers (k) report at each range (k, r + 1), over their gain."""
@@ -105,9 +108,9 @@ class RangeNoise(Spec):
     rounded).
     """
 
-    range_edges_m: tuple[float, ...]
+    range_edges_m: tuple[Number, ...]
     """Edges (r) of the bins of range, metres."""
-    incidence_edges_deg: tuple[float, ...]
+    incidence_edges_deg: tuple[Number, ...]
     """Edges (i) of the bins of incidence, degrees from the normal."""
     sigma_m: tuple[tuple[_Sigma, ...], ...]
     """Sigma (r + 1, i + 1), metres."""
@@ -133,9 +136,9 @@ class RangeNoise(Spec):
 class DropTable(Spec):
     """How often beams come back empty from a surface that the world holds, beyond its blind sectors."""
 
-    range_edges_m: tuple[float, ...]
-    incidence_edges_deg: tuple[float, ...]
-    intensity_edges: tuple[float, ...]
+    range_edges_m: tuple[Number, ...]
+    incidence_edges_deg: tuple[Number, ...]
+    intensity_edges: tuple[Number, ...]
     """Edges of the bins of range (r), incidence (i) and expected intensity (j)."""
     probability: tuple[tuple[tuple[Share, ...], ...], ...]
     """Chance (r + 1, i + 1, j + 1) that a beam is lost."""
