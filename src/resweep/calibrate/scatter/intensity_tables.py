@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -194,5 +195,6 @@ def find_levels(found: IntensityScatter, kind: Array, range_bin: Array, expected
     return np.clip(levels, 0.0, 1.0)
 
 
-def _to_tuple(values: Array) -> tuple[object, ...]:
+def _to_tuple(values: Array) -> Any:
+    """Nested tuples of the values of an array."""
     return tuple(_to_tuple(row) if np.ndim(row) else float(row) for row in values)
