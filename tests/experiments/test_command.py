@@ -18,6 +18,7 @@ SLOW = (
     "c_refine",
     "c_sparse",
     "d_intensity",
+    "d_judge",
     "d_raydrop",
     "d_realism",
     "d_transfer",
