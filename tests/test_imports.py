@@ -37,7 +37,7 @@ ORDER = [
     {"work", "memory"},
     {"schema"},
     {"portable", "embree_library", "config", "files", "progress", "optional"},
-    {"terminal"},
+    {"bounds", "terminal"},
     {"_core", "errors"},
 ]
 LEVEL = {part: level for level, row in enumerate(ORDER) for part in row}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from resweep.bounds import check_sweep
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError, nearest_names, printable
 from resweep.io.log_json import Facts
 from resweep.io.points.header import Header
@@ -161,7 +162,7 @@ def read_as(entry: Format, path: Path, **options: Any) -> Sweep:
             raise InputError(f"{path}: is a folder; use open_log")
         raise SweepError(f"{path}: no such file; check the path", FaultKind.MISSING)
     with explain_errors(entry, path):
-        return entry.read(path, **options)
+        return check_sweep(entry.read(path, **options))
 
 
 def peek_as(entry: Format, path: Path) -> Header | None:

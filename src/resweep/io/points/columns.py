@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from resweep import portable
+from resweep.bounds import MAX_POSITION_M
 from resweep.errors import FaultKind, OutputError, ResweepError, SweepError
 from resweep.io.points.header import Header
 from resweep.pose import Array, inverse, transform
@@ -43,8 +44,8 @@ _INTEGERS: dict[str, Any] = {
 _NANOSECONDS = ("t", "offset_time")
 # Beyond this, float32 ranges and directions would blur centimetres, so the points get a world frame near them.
 FAR_M = 1e4
-# No place on Earth has coordinates this large in any metric frame.
-_ABSURD_M = 1e9
+# Seconds since 1970 have ten digits; Livox's driver gives its float times in nanoseconds, which have 19.
+_MIN_NANOSECONDS, _MAX_NANOSECONDS = 1e17, 1e19
 
 
 def has_label_field(names: Iterable[str]) -> bool:
@@ -170,11 +171,11 @@ def _find_empty_cells(columns: Mapping[str, Array], empty: Array) -> tuple[Array
 
 
 def _find_points(points: Array, where: str, drop_nan: bool) -> Array:
-    finite = (np.isfinite(points) & (np.abs(points) < _ABSURD_M)).all(axis=1)
+    finite = (np.abs(points) <= MAX_POSITION_M).all(axis=1)  # as NaN is not
     if not drop_nan and not finite.all():
         bad = np.flatnonzero(~finite)
         raise SweepError(
-            f"{where}: {len(bad)} of {len(points)} points hold NaN, infinity or more than {_ABSURD_M:g} m "
+            f"{where}: {len(bad)} of {len(points)} points hold NaN, infinity or more than {MAX_POSITION_M:g} m "
             f"(first: point {bad[0]}); read with drop_nan=True to leave them out",
             FaultKind.NOT_FINITE,
         )
@@ -187,6 +188,8 @@ def _convert_field(ours: str, alias: str, values: Array, where: str) -> Array | 
         return None
     if ours == "time" and values.dtype.kind != "f":
         return values * 1e-9 if alias in _NANOSECONDS else None
+    if ours == "time" and len(values) and values.min() > _MIN_NANOSECONDS and values.max() < _MAX_NANOSECONDS:
+        return values * 1e-9
     if ours in _INTEGERS and len(values):
         limit = np.iinfo(_INTEGERS[ours])
         if not (np.isfinite(values).all() and values.min() >= limit.min and values.max() <= limit.max):
