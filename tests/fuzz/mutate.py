@@ -14,6 +14,8 @@ import struct
 import zipfile
 from collections.abc import Callable
 
+from tests.fuzz.mutate_columns import change_columns
+
 Mutation = Callable[[bytearray, random.Random], bytearray]
 _BYTES = (0, 1, 0x7F, 0x80, 0xFF, 0x20, 0x0A, 0x2D)
 _INTEGERS = (0, 1, -1, 2, 255, 65535, 2**31 - 1, -(2**31), 2**32 - 1, 2**63 - 1, -(2**63), 10**9, 10**12)
@@ -60,9 +62,12 @@ _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 def mutate(data: bytes, name: str, rng: random.Random) -> bytes:
     """``data`` of a file of that ``name``, a path, with one to four changes."""
+    meant = rng.random() < 0.3  # numbers that cannot be, in a file that is whole
+    if meant and (changed := change_columns(data, name, rng)) is not None:
+        return changed
     if rng.random() < 0.7 and (inner := _open(data, name, rng)) is not None:
         content, close = inner
-        return close(_change(content, rng))
+        return close((change_columns(content, "", rng) if meant else None) or _change(content, rng))
     return _change(data, rng)
 
 

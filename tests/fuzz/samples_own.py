@@ -10,6 +10,7 @@ import numpy as np
 
 from resweep.pose import Trajectory, from_xyz_rpy
 from tests.fuzz.reader import Reader
+from tests.fuzz.sanity import check_json_sanity, check_numbers, check_poses, check_world_sanity
 from tests.fuzz.samples_sweeps import START, make_sweep
 
 
@@ -38,7 +39,7 @@ def _make_poses(format: str) -> Callable[[Path], Path]:
 def _read_poses(path: Path) -> None:
     from resweep.io import load_poses
 
-    _ = load_poses(path).length_m
+    check_poses(load_poses(path).poses)
 
 
 def _make_catalog_sensor(name: str) -> Callable[[Path], Path]:
@@ -146,7 +147,9 @@ def _make_mesh(suffix: str) -> Callable[[Path], Path]:
 def _read_mesh(path: Path) -> None:
     from resweep.worlds import World
 
-    World.from_mesh(path).lower()
+    world = World.from_mesh(path)
+    check_world_sanity(world)
+    world.lower()
 
 
 def _make_world(folder: Path) -> Path:
@@ -167,7 +170,9 @@ def _make_world(folder: Path) -> Path:
 def _read_world(path: Path) -> None:
     from resweep.worlds import load_world
 
-    load_world(path).lower()
+    world = load_world(path)
+    check_world_sanity(world)
+    world.lower()
 
 
 def _make_bank(folder: Path) -> Path:
@@ -186,13 +191,14 @@ def _read_bank(path: Path) -> None:
 
     bank = load_bank(path)
     for name in bank:
-        _ = bank[name].size_m
+        check_numbers("size", bank[name].size_m, 0.0, 1e5)
+        check_world_sanity(bank[name].world)
 
 
 def _read_info(path: Path) -> None:
     from resweep.viewer.describe import describe
 
-    describe(path)
+    check_json_sanity(describe(path))
 
 
 _SPECS: list[tuple[str, Callable[[Path], Path], Callable[[Path], Any]]] = [
@@ -215,5 +221,6 @@ READERS = [
     ),
     Reader("world", _make_world, _read_world, 0.5),
     Reader("world-info", _make_world, _read_info, 0.5),
+    *(Reader(f"info-{suffix[1:]}", _make_mesh(suffix), _read_info) for suffix in (".ply", ".glb", ".obj")),
     Reader("bank", _make_bank, _read_bank, 0.5),
 ]
