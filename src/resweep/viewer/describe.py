@@ -183,6 +183,8 @@ def _describe_mesh(path: Path) -> dict[str, Any]:
 
 def _check_mesh(mesh: Any, where: str) -> None:
     """Raise unless the vertices and faces of a mesh can be used, as importing it would."""
+    if mesh.vertices.ndim != 2 or mesh.vertices.shape[1] != 3:
+        raise InputError(f"{where}: vertices of other than three coordinates; repair the mesh")
     check_shapes(f"{where}: vertices", mesh.vertices)
     if not 0 <= mesh.faces.min() <= mesh.faces.max() < len(mesh.vertices):
         worst = int(mesh.faces.min() if mesh.faces.min() < 0 else mesh.faces.max())

@@ -132,6 +132,9 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> BeamGrid:
             f"not crowd at elevations; {_ADVICE}"
         )
     clouds = [compute_beam_points(sweep) for sweep in chosen]
+    far = [bool((np.hypot(points[:, 0], points[:, 1]) > _CARRIER_M).any()) for points in clouds]
+    if not all(far):  # such a sweep shows nothing of the grid
+        return estimate_grid([sweep for sweep, is_far in zip(chosen, far, strict=True) if is_far], sweeps)
     rings = _find_first_rings(chosen, clouds, source)
     n_rings = max(int(ring.max()) for ring in rings if len(ring)) + 1
     if n_rings > _MAX_RINGS:
