@@ -10,8 +10,8 @@ import numpy as np
 
 from resweep.pose import Trajectory, from_xyz_rpy
 from tests.fuzz.reader import Reader
-from tests.fuzz.sanity import check_json_sanity, check_numbers, check_poses, check_world_sanity
 from tests.fuzz.samples_sweeps import START, make_sweep
+from tests.fuzz.sanity import check_json_sanity, check_numbers, check_poses, check_world_sanity
 
 
 def _text(name: str, content: str) -> Callable[[Path], Path]:

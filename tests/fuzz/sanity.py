@@ -10,26 +10,26 @@ import numpy as np
 _MAX_M, _MAX_S, _MAX_INTENSITY = 1e8, 1e12, 1e10
 
 
-class Nonsense(Exception):
+class NonsenseError(Exception):
     """A reader gave what cannot have been measured."""
 
 
 def check_numbers(what: str, values: Any, least: float, most: float) -> None:
-    """Raise `Nonsense` unless all numbers are finite and within bounds."""
+    """Raise `NonsenseError` unless all numbers are finite and within bounds."""
     array = np.asarray(values, np.float64)
     if array.size and not (array.min() >= least and array.max() <= most):
-        raise Nonsense(f"{what}: {array.min():g} to {array.max():g}")
+        raise NonsenseError(f"{what}: {array.min():g} to {array.max():g}")
 
 
 def check_poses(poses: Any) -> None:
-    """Raise `Nonsense` unless poses (n, 4, 4) are rigid and on Earth."""
+    """Raise `NonsenseError` unless poses (n, 4, 4) are rigid and on Earth."""
     check_numbers("position", poses[:, :3, 3], -_MAX_M, _MAX_M)
     turned = poses[:, :3, :3] @ np.swapaxes(poses[:, :3, :3], 1, 2)
     check_numbers("rotation", turned - np.eye(3), -1e-3, 1e-3)
 
 
 def check_sweep_sanity(sweep: Any) -> None:
-    """Raise `Nonsense` unless a sweep can have been measured."""
+    """Raise `NonsenseError` unless a sweep can have been measured."""
     check_poses(sweep.pose[None])
     check_numbers("timestamp", sweep.timestamp, -_MAX_S, _MAX_S)
     check_numbers("time", sweep.beam_time, -_MAX_S, _MAX_S)
@@ -45,7 +45,7 @@ def check_sweep_sanity(sweep: Any) -> None:
 
 
 def check_world_sanity(world: Any) -> None:
-    """Raise `Nonsense` unless a world has finite bounds on Earth."""
+    """Raise `NonsenseError` unless a world has finite bounds on Earth."""
     check_numbers("bounds", world.bounds, -2 * _MAX_M, 2 * _MAX_M)
     for layer in world.layers:
         for part in layer.parts:
@@ -53,8 +53,8 @@ def check_world_sanity(world: Any) -> None:
 
 
 def check_json_sanity(facts: Any) -> None:
-    """Raise `Nonsense` unless facts are JSON by its standard."""
+    """Raise `NonsenseError` unless facts are JSON by its standard."""
     try:
         json.dumps(facts, allow_nan=False)
     except ValueError as error:
-        raise Nonsense(f"facts: {error}") from error
+        raise NonsenseError(f"facts: {error}") from error

@@ -274,7 +274,9 @@ def _find_kitti_times(path: Path, count: int, times: str | Path | Array | None, 
 def _check_times(path: Path, lines: list[tuple[int, str]], times: Array) -> None:
     if (at := find_outside(times, -MAX_TIME_S, MAX_TIME_S)) is not None:
         number = lines[at + len(lines) - len(times)][0]
-        raise InputError(f"{path}, line {number}: a time of {times[at]:g} s, at most {MAX_TIME_S:g} can be; give seconds")
+        raise InputError(
+            f"{path}, line {number}: a time of {times[at]:g} s, at most {MAX_TIME_S:g} can be; give seconds"
+        )
     steps = np.diff(times)
     if (steps <= 0).any():
         at = int(np.flatnonzero(steps <= 0)[0]) + 1

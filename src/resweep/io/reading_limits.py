@@ -69,7 +69,8 @@ def check_scan_size(path: Path, row_bytes: int) -> None:
     size = path.stat().st_size
     if size > _MAX_SCAN_POINTS * row_bytes:
         raise SweepError(
-            f"{path}: {size:,} bytes are {size // row_bytes:,} points, a scan has {_MAX_SCAN_POINTS:,} at most; is it one?",
+            f"{path}: {size:,} bytes are {size // row_bytes:,} points, a scan has {_MAX_SCAN_POINTS:,} at most; "
+            "check that it is one",
             FaultKind.UNREADABLE,
         )
 

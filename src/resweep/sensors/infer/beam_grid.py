@@ -160,7 +160,9 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> BeamGrid:
     if columned and n_given > _MAX_COLUMNS:
         raise ResweepError(f"grid: a point of column {n_given - 1}, and a turn has {_MAX_COLUMNS} at most; {_ADVICE}")
     if columned and n_given * n_rings > _MAX_CELLS:
-        raise ResweepError(f"grid: {n_rings} rings x {n_given} columns, and a LiDAR has {_MAX_CELLS} cells at most; {_ADVICE}")
+        raise ResweepError(
+            f"grid: {n_rings} rings x {n_given} columns, and a LiDAR has {_MAX_CELLS} cells at most; {_ADVICE}"
+        )
     place = [s.beam_column[out].astype(float) for s, out in zip(chosen, away, strict=True)] if columned else raw
     step = estimate_steps(place, rings, n_rings, float(n_given) if columned else 360.0)
     densest = 360.0 / n_given if columned else float(np.quantile(step, 0.25))
