@@ -31,23 +31,23 @@ COMMAND = "from resweep.cli import main; main()"
 SCRATCH = "{scratch}"  # in a command: a folder of its own
 
 
-def run_in(folder: Path, python: str, words: list[str]) -> dict[str, Any]:
+def run_in(folder: Path, python: str, args: list[str]) -> dict[str, Any]:
     """The JSON object that a command prints last, run in a checkout."""
     environment = dict(os.environ)
     if list((folder / "src" / "resweep").glob("_core*.so")):
         environment["PYTHONPATH"] = str(folder / "src")
-    done = subprocess.run([python, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([python, *args], cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"{folder}: {' '.join(words)} failed\n{done.stderr[-2000:]}")
+        sys.exit(f"{folder}: {' '.join(args)} failed\n{done.stderr[-2000:]}")
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
 
 
-def measure(folder: Path, python: str, words: list[str]) -> dict[str, float]:
+def measure(folder: Path, python: str, args: list[str]) -> dict[str, float]:
     """The figures of a command by name, nested ones as ``layers/splats``; of ``build`` also the bytes of its world."""
     with TemporaryDirectory() as scratch:
-        found = run_in(folder, python, [word.replace(SCRATCH, scratch) for word in words])
-        if any(SCRATCH in word for word in words):
+        found = run_in(folder, python, [word.replace(SCRATCH, scratch) for word in args])
+        if any(SCRATCH in word for word in args):
             found["bytes"] = sum(file.stat().st_size for file in Path(scratch).rglob("*") if file.is_file())
     return dict(list_figures(found))
 
@@ -66,11 +66,11 @@ def compare(
 ) -> dict[str, dict[str, dict[str, float]]]:
     """For each command and figure: ``base`` and ``here`` (medians) and their ``ratio``."""
     result: dict[str, dict[str, dict[str, float]]] = {}
-    for name, words in commands.items():
+    for name, args in commands.items():
         seen: dict[str, list[dict[str, float]]] = {"base": [], "here": []}
         for _ in range(rounds):
-            seen["base"].append(measure(base, base_python, words))
-            seen["here"].append(measure(HERE, sys.executable, words))
+            seen["base"].append(measure(base, base_python, args))
+            seen["here"].append(measure(HERE, sys.executable, args))
         shared = [key for key in seen["here"][0] if key in seen["base"][0]]
         result[name] = {}
         for key in shared:

@@ -42,7 +42,7 @@ WAYS = ("api", "writer")
 _WARM_UP = 0.25  # share of the notes, in which caches and pools fill
 _SHORT_S, _LONG_S = 60.0, 600.0  # what is less than these says nothing; may show what fills only once as growth
 _EVERY_S = 1.0
-_BLOCKS, _LEAST_NOTES = 20, 8
+_BLOCKS, _MIN_NOTES = 20, 8
 _T_95 = 2.1  # Student's t for 18 degrees of freedom, two-sided
 Drive = Callable[[int], Log]
 _FORMATS = ("sweep", "pcd", "semantickitti", "nuscenes")
@@ -71,7 +71,7 @@ def watch(work: Iterator[int], seconds: float, folder: Path) -> Result:
     began = time.monotonic()
     others: list[dict[str, int]] = []
     noted = 0.0
-    while (now := time.monotonic() - began) < seconds or len(times) < _LEAST_NOTES:
+    while (now := time.monotonic() - began) < seconds or len(times) < _MIN_NOTES:
         sweeps += next(work)
         if now - noted >= min(_EVERY_S, seconds / 200):
             noted = now

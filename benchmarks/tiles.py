@@ -178,7 +178,7 @@ class _Builds:
         for left in (world, world.with_name(f"{world.name}.partial")):  # of a run that was stopped
             if left.exists():
                 shutil.rmtree(left)
-        words: list[str | Path] = [
+        args: list[str | Path] = [
             "build",
             self.log,
             "-o",
@@ -190,7 +190,7 @@ class _Builds:
             *options,
         ]
         usage = run_measured(
-            resweep_command(*words), f"build of {size} sweeps", world.with_name(f"{world.name}.partial")
+            resweep_command(*args), f"build of {size} sweeps", world.with_name(f"{world.name}.partial")
         )
         written = folder_bytes(world)
         if not keep:

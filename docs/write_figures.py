@@ -32,7 +32,7 @@ DRAWN = (  # need no recording
     "d_confidence", "d_hidden_car", "d_motion", "d_objects", "d_search", "d_shift",
 )  # fmt: skip
 
-# What further experiments are told, where a page shows a part of them.
+# Arguments of further experiments, where a page shows a part of them.
 ARGUMENTS = {"c_poses": ("--only", "0051"), "c_compare": ("--models", "hybrid", "splats", "surfels")}
 
 # By name: what each figure is, where it stands in the JSON (keys, separated by slashes; several for several columns),
@@ -202,7 +202,7 @@ ROWS: dict[str, tuple[Row, ...]] = {
             ("failures in which the ego stood already", "standing", "{}"),
             ("least distance to the car, successes", "min_distance_m", "{:.2f} m"),
             ("cases that come within 10 m of the car", "near", "{}"),
-            ("median of the least times to collision", "min_ttc_s", "{:.1f} s"),
+            ("median of the minimum times to collision", "min_ttc_s", "{:.1f} s"),
             ("mean speed", "mean_speed_mps", "{:.1f} m/s"),
             ("median of the hardest braking", "max_deceleration_mps2", "{:.1f} m/s²"),
             ("median of the largest jerk", "max_jerk_mps3", "{:.0f} m/s³"),

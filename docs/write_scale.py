@@ -211,11 +211,11 @@ def _tell_load(tiles: dict[str, Any]) -> str:
     if not loads:
         return "How busy the machine was is not known."
     rate = f"{tiles['sweeps_per_s_build']:.2g} sweeps a second by the clock"
-    told = f"Its load average was {min(loads):.0f} to {max(loads):.0f} meanwhile"
+    summary = f"Its load average was {min(loads):.0f} to {max(loads):.0f} meanwhile"
     if max(loads) <= 1.5 * tiles["cores"]:
-        return f"{told}: it did little else. Builds took {rate}."
+        return f"{summary}: it did little else. Builds took {rate}."
     return (
-        f"{told}, far more than its cores: {rate} is what was left for one of many programs. The page is made from "
+        f"{summary}, far more than its cores: {rate} is what was left for one of many programs. The page is made from "
         "processor seconds, which a busy machine makes longer rather than shorter."
     )
 

@@ -101,8 +101,8 @@ def draw(result: dict[str, Any]) -> Figure:
     """Figure 1: the normalised histograms, real in one colour and simulated in another."""
     made, axes = figure(8.0, 6.5, 2, 1)
     for axis, (name, real, drawn) in zip(axes[:, 0], result["_pictures"], strict=True):
-        met = real.bin[real.bin != NO_RETURN] * real.range_m
-        edges = np.arange(met.min() - 0.1, met.max() + 0.1, BIN_M)
+        hit = real.bin[real.bin != NO_RETURN] * real.range_m
+        edges = np.arange(hit.min() - 0.1, hit.max() + 0.1, BIN_M)
         shown = {"real": (real, ORANGE), "voxels of 5 cm": (drawn["voxels"], GREEN), "2 cm": (drawn["dense"], INK)}
         for label, (shots, colour) in shown.items():
             counts = np.histogram(shots.bin[shots.bin != NO_RETURN] * shots.range_m, edges)[0] / len(shots)

@@ -16,12 +16,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import resweep as rs
+from experiments.c_shared import select_mappable
 from experiments.presenting import BLUE, GREEN, GREY, INK, ORANGE, console, figure, main, progress, table
 from resweep import BeamStatus, HybridConfig, Log, SplatConfig, SurfelConfig, Sweep, VolumeConfig, World
 from resweep.build import MapConfig
 from resweep.evaluation import Shots, histogram_distance, noise_floor, shots_of
 from resweep.labels import Group
-from resweep.map.accumulate import select_mappable
 from resweep.map.descriptors import describe
 from resweep.neighbours import Neighbours
 from resweep.sensors.infer.beam_grid import estimate_grid
@@ -246,7 +246,7 @@ def show(result: dict[str, Any]) -> None:
     for name, reason in result["skipped"].items():
         console.print(f"{name}: skipped, {reason}; set RESWEEP_TEST_DATA to the folder of recordings.")
     titles = {
-        "standing": "A standing 32-laser sensor: Bhattacharyya distance, bins of 0.2° and 10 cm, sweeps held out",
+        "standing": "A stationary 32-laser sensor: Bhattacharyya distance, bins of 0.2° and 10 cm, sweeps held out",
         "terrestrial": "RIEGL VZ-400i in vegetation: a fifth of the pulses held out",
         "drive": "SemanticKITTI 03: sweep 5 held out",
     }

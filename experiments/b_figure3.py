@@ -26,8 +26,8 @@ from resweep.scenes import CourtyardConfig, courtyard
 SENSOR = "velodyne-hdl-64e"
 EYE_M = 2.0  # B, 3.5.3: the height of the sensors
 SMALL = CourtyardConfig(size_m=40.0, trees=4, triangles=2_000_000, blade_segments=4, tree_gap_m=6.0)
-OTHERS_MOST = 0.15  # cores that other processes may use during a sweep that counts
-QUIET_LEAST = 3  # sweeps that must count for a speedup to be claimed
+MAX_OTHER_CORES = 0.15  # cores that other processes may use during a sweep that counts
+MIN_QUIET_SWEEPS = 3  # sweeps that must count for a speedup to be claimed
 PAPER_REAL_TIME = 6.8 / 4.7  # B, 3.3: seconds simulated in a second of wall time, on 40 processors
 CLAIM = (
     "Figure 3 shows the speedup next to the ideal line up to about 45 processors, with 191,245,324 triangles; "
@@ -67,7 +67,7 @@ def run(fast: bool = False, seed: int = 3) -> dict[str, Any]:
         "paper_real_time": PAPER_REAL_TIME,
         "paper": CLAIM,
     }
-    result["conclusive"] = all(row["quiet_sweeps"] >= QUIET_LEAST for row in rows)
+    result["conclusive"] = all(row["quiet_sweeps"] >= MIN_QUIET_SWEEPS for row in rows)
     return result
 
 
@@ -82,7 +82,7 @@ class Timing:
     @property
     def quiet(self) -> bool:
         """Whether the machine was nearly free of other work; unknown counts as not."""
-        return self.others <= OTHERS_MOST
+        return self.others <= MAX_OTHER_CORES
 
 
 def machine_busy_s() -> float:
@@ -168,8 +168,8 @@ def show(result: dict[str, Any]) -> None:
     console.print(f"Same bytes with every number of threads: {'yes' if result['same_bytes'] else 'NO'}.")
     if not result["conclusive"]:
         console.print(
-            f"INCONCLUSIVE: other processes kept the cores busy, and fewer than {QUIET_LEAST} sweeps of some number of "
-            "threads ran undisturbed. Run it again on an idle machine before quoting the speedup."
+            f"INCONCLUSIVE: other processes kept the cores busy, and fewer than {MIN_QUIET_SWEEPS} sweeps of some "
+            "number of threads ran undisturbed. Run it again on an idle machine before quoting the speedup."
         )
 
 

@@ -127,7 +127,7 @@ def _in_words(result: dict[str, Any]) -> str:
     alone, peaks = result["p_one_mode_foliage_alone"], result["peaks_m"]
     cause = (
         f"The trunk is not the only cause: foliage alone has more than one mode too (p = {alone:.3f}), since the shell "
-        "of leaves is met at its front, along its sides and, through gaps, at its back."
+        "of leaves is hit at its front, along its sides and, through gaps, at its back."
         if alone < 0.05
         else f"Without the wood one mode is not excluded (p = {alone:.3f}): the trunk makes the second peak."
     )

@@ -29,14 +29,13 @@ from matplotlib.figure import Figure
 
 import resweep as rs
 from experiments.c_places import Place, known_street, recordings
-from experiments.c_shared import SHARED_FIGURES, KeptPredictions, Predicted, compare_shared
+from experiments.c_shared import SHARED_FIGURES, KeptPredictions, Predicted, compare_shared, select_mappable
 from experiments.kept_results import Figures, KeptResults
 from experiments.presenting import BLUE, GREY, ORANGE, console, figure, main, progress, table
 from resweep.build import METHODS, BuildConfig, CalibrateConfig, method_config
 from resweep.evaluation import METRICS
 from resweep.evaluation.metrics.nearest import Nearest
 from resweep.labels import NO_LABELS
-from resweep.map.accumulate import select_mappable
 from resweep.simulate import Retracer
 
 MINE = "hybrid"
@@ -164,7 +163,7 @@ def judge(job: Job, predictions: KeptPredictions) -> Figures:
 
 
 def find_real(job: Job) -> list[rs.Sweep]:
-    """The held-out sweeps without the beams that met what moves."""
+    """The held-out sweeps without the beams that hit what moves."""
     vocabulary = job.config.map.choose_labels(job.place.log)
     return [select_mappable(job.place.log[at], job.config.map, vocabulary) for at in job.held]
 

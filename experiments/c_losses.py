@@ -20,16 +20,16 @@ from matplotlib.figure import Figure
 
 import resweep as rs
 from experiments.c_places import Place, places
+from experiments.c_shared import select_mappable
 from experiments.presenting import BLUE, ORANGE, console, figure, main, progress, table
 from resweep.build import accumulate
 from resweep.labels import Group, LabelSet
-from resweep.map.accumulate import select_mappable
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.simulate import Retracer
 
 RIGHT_M = 0.1
-SPLATS = 2  # the kind of a primitive that was met
+SPLATS = 2  # the kind of a primitive that was hit
 UNSEEN_M, JUMP_M, GRAZING_RAD = 0.3, 0.5, np.radians(6.0)
 HELD = (2, 5, 7)
 COSINES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)  # limits of the rows of the second table
@@ -47,10 +47,10 @@ def lost_beams(place: Place, held: int, config: Any) -> dict[str, Any]:
     tracer = Retracer(world)
     placed = tracer.register(sweep, motion=True)
     found = tracer.predict(sweep, placed)
-    met, what = np.full(sweep.n_beams, np.inf), np.zeros(sweep.n_beams, np.int32)
-    met[found.beam], what[found.beam] = found.range, found.label
+    hit, what = np.full(sweep.n_beams, np.inf), np.zeros(sweep.n_beams, np.int32)
+    hit[found.beam], what[found.beam] = found.range, found.label
     real, beam = sweep.range.astype(np.float64), sweep.beam
-    error = met[beam] - real
+    error = hit[beam] - real
     lost = ~(np.abs(error) <= RIGHT_M)
     near = Neighbours(accumulate(rest, config.map).points)
     true = (sweep.world_points() - np.round(rest.poses[0][:3, 3])).astype(np.float32)
@@ -79,17 +79,17 @@ def _scatter(world: rs.World, real: rs.Sweep, placed: rs.Sweep, found: rs.Sweep)
     beam = found.beam[on_splats]
     origin, direction = (values[beam].astype(np.float64) for values in placed.deskewed_beams())
     direction = direction @ placed.pose[:3, :3].T
-    met = origin @ placed.pose[:3, :3].T + placed.pose[:3, 3] - world.origin
-    met += direction * found.range[on_splats, None]
-    near = Neighbours(splats.centre).knn(met.astype(np.float32), 1).index[:, 0]
+    hit = origin @ placed.pose[:3, :3].T + placed.pose[:3, 3] - world.origin
+    hit += direction * found.range[on_splats, None]
+    near = Neighbours(splats.centre).knn(hit.astype(np.float32), 1).index[:, 0]
     cosine = np.abs((splats.normal[near] * direction).sum(axis=1))
     rows = [(cosine >= low) & (cosine < high) for low, high in pairwise(COSINES)]
     return [float(1.4826 * np.median(error[row])) if row.any() else None for row in rows]
 
 
-def _causes(sweep: rs.Sweep, labels: LabelSet, met: Array, unseen: Array) -> Array:
+def _causes(sweep: rs.Sweep, labels: LabelSet, hit: Array, unseen: Array) -> Array:
     """The index in `CAUSES` (n,) of the first that fits each return."""
-    groups = [labels.group(label) for label in (sweep.label, met)] if sweep.label.any() else []
+    groups = [labels.group(label) for label in (sweep.label, hit)] if sweep.label.any() else []
     of = {kind: np.any([group == kind for group in groups], axis=0) if groups else np.zeros(len(sweep), bool)
           for kind in (Group.NON_SURFACE, Group.LINEAR)}  # fmt: skip
     ground = groups[0] == Group.GROUND if groups else np.zeros(len(sweep), bool)

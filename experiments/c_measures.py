@@ -15,10 +15,10 @@ import numpy as np
 import resweep as rs
 from experiments.c_models import Model
 from experiments.c_places import Place, Truth
+from experiments.c_shared import select_mappable
 from resweep.build import CalibrateConfig, Map, fit_map
 from resweep.evaluation.metrics.nearest import Nearest, find_nearest_distances
 from resweep.labels import load_labels
-from resweep.map.accumulate import select_mappable
 from resweep.pose import Array
 from resweep.segmentation import Labeller, label_log
 from resweep.simulate import Retracer
@@ -129,7 +129,7 @@ def _class_c2c(prepared: Prepared, points: Array, label: Array, number: int) -> 
 
 
 def _held_out(prepared: Prepared, world: rs.World) -> dict[str, Any]:
-    """How well the beams of the held-out sweep are met again.
+    """How well the beams of the held-out sweep are reproduced.
 
     ``thin_recovered`` is the share of the real beams on thin classes whose simulated range is right, and
     ``thin_precise`` that of the beams simulated to meet one whose real range is; ``thin_f1`` joins both.

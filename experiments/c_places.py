@@ -118,7 +118,7 @@ def jitter(pose: Array, rng: np.random.Generator) -> Array:
 
 
 def _norlab(folder: Path) -> rs.Log:
-    """The standing sweeps of the Norlab recording, which come as NumPy arrays."""
+    """The stationary sweeps of the Norlab recording, which come as NumPy arrays."""
     data = np.load(folder / "scans.npz")
     stamps, sweeps = data["stamps_ns"], []
     for at, (stamp, pose) in enumerate(zip(stamps, data["poses"], strict=True)):

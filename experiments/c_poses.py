@@ -169,7 +169,7 @@ def show(result: dict[str, Any]) -> None:
                   "recovered %", "median cm", "RMSE m", "likelihood", "mean elevation °")  # fmt: skip
     for row in result["rows"]:
         bias = row["elevation_bias_deg"]
-        told = "-" if bias is None else f"{bias:+.3f} ± {row['elevation_bias_sigma_deg']:.3f}"
+        bias_text = "-" if bias is None else f"{bias:+.3f} ± {row['elevation_bias_sigma_deg']:.3f}"
         if row["sweep"] is None:
             cells = ["-", f"{100 * row['plane_residual_m']:.2f}", "-", "-"]
         else:
@@ -180,7 +180,7 @@ def show(result: dict[str, Any]) -> None:
                 f"{row['log_likelihood']:.2f}",
             ]
         name = row["recording"] if row["sweep"] is None else f"{row['recording']}, {row['sweep']}"
-        shown.add_row(name, "yes" if row["used_for_choosing"] else "no", row["how"], *cells, told)
+        shown.add_row(name, "yes" if row["used_for_choosing"] else "no", row["how"], *cells, bias_text)
     console.print(shown)
     for row in result["rows"]:
         if row["how"].endswith("(default)"):

@@ -18,9 +18,15 @@ import resweep as rs
 from experiments.kept_results import Figures
 from resweep.files import atomic_file
 from resweep.labels import LabelSet
+from resweep.map.config import MapConfig
 from resweep.pose import Array
 
 SHARED_FIGURES = ("within_0.10m", "range_rmse_m", "c2c_m", "thin_c2c_m", "thin_c2c_sweep_m", "too_early_0.5m")
+
+
+def select_mappable(sweep: rs.Sweep, config: MapConfig, labels: LabelSet) -> rs.Sweep:
+    """The sweep without the beams that returned from what no map of its place holds."""
+    return sweep.select_beams(config.filter(labels).keeps_beams(sweep))
 
 
 @dataclass(frozen=True, eq=False)

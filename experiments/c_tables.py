@@ -185,12 +185,12 @@ def _say(place: dict[str, Any]) -> None:
             verdicts = [f"{'better' if won else 'no better'} by {_JUDGES[judge]}" for judge, won in likewise]
             console.print("    than basic splats that are carved and blended alike: " + ", ".join(verdicts))
     for whose, judged in place["kpconv"].items():
-        told = [
+        notes = [
             f"{judge} " + ", ".join(f"{kind} {value:.3f}" for kind, value in values.items())
             for judge, values in judged.items()
             if values
         ]
-        console.print(f"  KPConv, {whose}: " + "; ".join(told))
+        console.print(f"  KPConv, {whose}: " + "; ".join(notes))
     if not place["findings"]:
         console.print("  no labels: the claim on thin structures cannot be judged here")
     console.print()
@@ -219,7 +219,7 @@ def _percent(value: float | None) -> str:
 
 
 def draw(result: dict[str, Any]) -> Figure:
-    """For each place: thin C2C against thin beams met both ways, or without labels C2C against beams that are right."""
+    """For each place: thin C2C against thin beams hit both ways, or without labels C2C against beams that are right."""
     count = len(result["places"])
     made, axes = figure(4.6 * min(count, 3), 4.2 * ((count + 2) // 3), (count + 2) // 3, min(count, 3))
     flat = axes.reshape(-1)

@@ -90,7 +90,7 @@ def compare(place: Place, world: rs.World, sensor: rs.Sensor, shift_m: float) ->
 
 def make_features(extra: dict[str, Array], ranges: Array, grazing: Array) -> Array:
     """What the model knows of each return, (n, k), as `cpp/trace/confidence.hpp` has it."""
-    doublings = np.nan_to_num(np.log2(extra["range_ratio"]))  # what was made up has no range to be off from
+    doublings = np.nan_to_num(np.log2(extra["range_ratio"]))  # what was completed has no range to be off from
     columns = (
         np.ones(len(ranges)),
         np.log2(1 + extra["seen_count"]),

@@ -27,7 +27,7 @@ COUNTS = (1, 36, STEPS)
 EGO_SPEED, EGO_TURN = 12.0, 0.3  # m/s, rad/s
 START_S = 0.2
 CHECKED = 1500  # rays held against the truth
-EDGE_M = 0.05  # beyond this a ray met another surface: an edge moved past it
+EDGE_M = 0.05  # beyond this a ray hit another surface: an edge moved past it
 PLAN = {"beam.rays": "single", "receiver.range_noise_sigma_m": 0.0, "receiver.range_quantisation_m": 0.0}
 PLAN |= {"pointing.encoder_step_rad": 0.0}
 
@@ -117,7 +117,7 @@ def _milliseconds(work: Callable[[], object], repeats: int) -> float:
 
 
 def errors(found: tuple[Array, Array], truth: dict[str, Array]) -> dict[str, float]:
-    """How far ranges on actors are from the truth; rays that met something else are counted apart."""
+    """How far ranges on actors are from the truth; rays that hit something else are counted apart."""
     reach, instance = found
     on = (truth["instance"] > 0) & (instance == truth["instance"])
     with np.errstate(invalid="ignore"):
@@ -185,7 +185,7 @@ def show(result: dict[str, Any]) -> None:
     """One row a variant."""
     made = table(
         f"{result['actors']} moving cars, moving sensor: against scenes built anew at {result['moments']:,} moments",
-        "poses a sweep", "returns\non cars", "median\nerror", "95 %\nbelow", "largest\nnear", "met another\nsurface",
+        "poses a sweep", "returns\non cars", "median\nerror", "95 %\nbelow", "largest\nnear", "hit another\nsurface",
         "a sweep,\nCPU", "of it\nplacing",
     )  # fmt: skip
     for name, row in result["variants"].items():

@@ -50,11 +50,11 @@ def compare(split: Split, fast: bool) -> tuple[list[dict[str, Any]], dict[str, A
     train, choose, share = add_blindness(split.train, split.choose, layout.rings)
     score = [fill_blindness(pair, share) for pair in split.score]
     blindless = {"train": split.train, "choose": split.choose, "score": split.score}
-    told = {"train": train, "choose": choose, "score": score}
+    options = {"train": train, "choose": choose, "score": score}
     rate = float(np.concatenate([pair.dropped for pair in split.train]).mean())
     rows, said = [], {}
     for variant in progress(VARIANTS, f"variants on {split.name}"):
-        pairs = blindless if variant == "unet-paper" else told
+        pairs = blindless if variant == "unet-paper" else options
         known = {"none": 0.0, "random": rate}.get(variant)
         if known is not None:
             by_pair, cut = [np.full(len(pair.channels), known, np.float32) for pair in score], 0.0

@@ -35,9 +35,10 @@ from resweep.optional import require
 from resweep.pose import Array
 from resweep.simulate.beam_channels import CHANNELS
 from resweep.simulate.noise import RangeNoise
+from resweep.simulate.raydrop import draw_drop_levels
 
 PARTS = ("physics", "noise", "drop", "intensity", "learned")
-_SECTORS, _LEAST_COLUMNS = 16, 32  # of a sweep at most, and of a sector at least
+_SECTORS, _MIN_COLUMNS = 16, 32  # of a sweep at most, and of a sector at least
 GOAL = 0.60
 _RANGE = CHANNELS.index("range_m")
 _EPOCHS = 8
@@ -77,7 +78,7 @@ def compare(split: Split, fast: bool) -> list[dict[str, Any]]:
         fit("intensity", train, choose, layout, configure("mlp", fast, epochs=6), progress=False),
     )
     names = list(dict.fromkeys(pair.place for pair in score))
-    sectors = min(_SECTORS, min(pair.layout.columns for pair in score) // _LEAST_COLUMNS)
+    sectors = min(_SECTORS, min(pair.layout.columns for pair in score) // _MIN_COLUMNS)
     places = np.repeat([names.index(pair.place) for pair in score], sectors)
     real = gather(score, sectors, [(pair.range, pair.intensity, pair.returned) for pair in score])
     rows = []
@@ -100,7 +101,11 @@ def simulate(pair: BeamPair, index: int, part: str, learned: Learned) -> tuple[A
         ranges = learned.noise.add(ranges, learned.noise.draw(channels, None, seed=0, index=index))
     if part in ("intensity", "learned"):
         light = learned.light.draw_intensities(pair, index)
-    drops = learned.drop.draw_drops(pair, index) if part in ("drop", "learned") else draw_mask(pair.blind, index)
+    drops = draw_mask(pair.blind, index)
+    if part in ("drop", "learned"):
+        card = learned.drop.part
+        level = draw_drop_levels(channels, card.drop_patches, seed=0, index=index)
+        drops = level < card.draw_by(learned.drop.predict(pair), channels)
     return ranges, light, channels.occupied & ~drops
 
 

@@ -45,7 +45,7 @@ _STREETS = {"train": (31, 32), "choose": (33,), "score": (34, 35)}
 _COLOURS = {"transferable": GREEN, "with-lasers": ORANGE, "target": BLUE, "law": GREY}
 _WEAK = {"wide": 5, "narrow": 3}  # every so many lasers of each sensor one is weak
 _RELLIS = {"OS1-64": ("000104.bin", 120.0), "VLP-32C": ("vel000104.bin", 200.0)}
-_K, _NEIGHBOURS, _NEAR_DEG, _AGREE = 16, 4, 0.6, 0.1  # of neighbours that say what a beam should have met
+_K, _NEIGHBOURS, _NEAR_DEG, _AGREE = 16, 4, 0.6, 0.1  # of neighbours that say what a beam should have hit
 _MODEL = "mlp"
 
 
@@ -228,7 +228,7 @@ def compare_rellis(fast: bool) -> list[dict[str, Any]]:
 
 
 def _pair_frame(file: str, range_max_m: float) -> tuple[BeamPair, Array]:
-    """Beams of one frame whose neighbours met a surface, with its range and incidence; and their azimuth."""
+    """Beams of one frame whose neighbours hit a surface, with its range and incidence; and their azimuth."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "000000.bin").write_bytes((DATA / "rellis3d_frame" / file).read_bytes())
         sweep = rs.open_log(folder)[0]

@@ -18,9 +18,9 @@ from dataclasses import replace
 import numpy as np
 
 import resweep as rs
+from experiments.c_shared import select_mappable
 from resweep import portable
 from resweep.build import BuildConfig
-from resweep.map.accumulate import select_mappable
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.simulate import Retracer
@@ -82,8 +82,8 @@ def find_reachable(points: Array, place: Array, start: Array) -> tuple[Array, Ar
         normal = portable.eigh3(np.einsum("nki,nkj->nij", around, around) / count)[1][:, :, 0]
         slant = (ray[rows] * normal).sum(axis=1)
         slant = np.where(np.abs(slant) < _GRAZING, _GRAZING, slant)
-        met = ((middle - start[rows]) * normal).sum(axis=1) / slant
-        bound[rows] = (np.abs(met - length[rows]) <= RIGHT_M) & (found.distance2[:, -1] <= _REACH_M**2)
+        hit = ((middle - start[rows]) * normal).sum(axis=1) / slant
+        bound[rows] = (np.abs(hit - length[rows]) <= RIGHT_M) & (found.distance2[:, -1] <= _REACH_M**2)
     return near, bound
 
 
@@ -98,10 +98,10 @@ def find_again(other: rs.Sweep, sweep: rs.Sweep) -> float:
     for laser in np.intersect1d(other.ring, ring):
         own = np.flatnonzero(ring == laser)
         middle = start[own].mean(axis=0)
-        seen, met = (points - middle for points in (theirs[other.ring == laser], place[own]))
-        reach, true = (np.sqrt((points**2).sum(axis=1)) for points in (seen, met))
+        seen, hit = (points - middle for points in (theirs[other.ring == laser], place[own]))
+        reach, true = (np.sqrt((points**2).sum(axis=1)) for points in (seen, hit))
         index = Neighbours((seen / reach[:, None]).astype(np.float32))
-        found = index.knn((met / true[:, None]).astype(np.float32), 1)
+        found = index.knn((hit / true[:, None]).astype(np.float32), 1)
         near = found.distance2[:, 0] <= _BESIDE**2
         right[own] = near & (np.abs(reach[found.index[:, 0]] - true) <= RIGHT_M)
     return float(right.mean())

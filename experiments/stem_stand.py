@@ -56,7 +56,7 @@ class Shots:
 
     @property
     def lost(self) -> float:
-        """Share of the pulses of which no ray met a stem."""
+        """Share of the pulses of which no ray hit a stem."""
         return 1.0 - len(self.ranges) / self.fired
 
 

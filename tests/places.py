@@ -122,7 +122,7 @@ def shrub_sweeps(count: int, labelled: bool = True, boxed: bool = False) -> list
 
 
 def street_drive(noise_m: float = 0.0) -> Log:
-    """Eight standing sweeps of an HDL-64E with single rays along the street, 1.7 m apart."""
+    """Eight stationary sweeps of an HDL-64E with single rays along the street, 1.7 m apart."""
     exact = {"receiver.range_noise_sigma_m": noise_m, "receiver.range_quantisation_m": 0.0, "beam.rays": "single"}
     sim = Simulator(SCENES["street"](seed=1), "velodyne-hdl-64e", seed=1)
     sim = sim.with_sensor(sim.sensor.with_(**exact))

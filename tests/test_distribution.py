@@ -101,9 +101,9 @@ def test_hooks_and_extras_pin_the_same_tools() -> None:
 
 
 def test_the_list_of_an_environment_follows_extras_and_is_written_only_if_it_changed(tmp_path: Path) -> None:
-    def write(*words: str) -> list[str]:
+    def write(*args: str) -> list[str]:
         script = [sys.executable, str(ROOT / ".ci" / "requirements.py"), str(tmp_path / "list.txt")]
-        subprocess.run([*script, *words], check=True)
+        subprocess.run([*script, *args], check=True)
         return (tmp_path / "list.txt").read_text().splitlines()
 
     listed = write("core", "dev", "torch==2.13.0")

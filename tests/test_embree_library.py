@@ -39,27 +39,27 @@ def test_the_library_of_the_wheel_opens() -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    said = opened_with(str(tmp_path / "none.so"))
-    assert said.startswith(f"{VARIABLE}={tmp_path / 'none.so'}: no such file")
-    assert "\n" not in said
+    message = opened_with(str(tmp_path / "none.so"))
+    assert message.startswith(f"{VARIABLE}={tmp_path / 'none.so'}: no such file")
+    assert "\n" not in message
 
 
 def test_a_file_that_is_no_library_is_named(tmp_path: Path) -> None:
     text = tmp_path / "libembree4.so"
     text.write_text("not a library")
-    said = opened_with(str(text))
-    assert said.startswith(f"Embree: cannot load Embree from '{text}'")
-    assert f"set {VARIABLE}" in said
-    assert "\n" not in said
+    message = opened_with(str(text))
+    assert message.startswith(f"Embree: cannot load Embree from '{text}'")
+    assert f"set {VARIABLE}" in message
+    assert "\n" not in message
 
 
-def test_another_library_is_told_from_embree() -> None:
+def test_another_library_is_reported_from_embree() -> None:
     from numpy._core import _multiarray_umath  # any shared library that is always there
 
-    said = opened_with(_multiarray_umath.__file__)
-    assert "the library has no function rtcNewDevice: it is not Embree 4" in said
-    assert f"set {VARIABLE}" in said
-    assert "\n" not in said
+    message = opened_with(_multiarray_umath.__file__)
+    assert "the library has no function rtcNewDevice: it is not Embree 4" in message
+    assert f"set {VARIABLE}" in message
+    assert "\n" not in message
 
 
 @pytest.fixture

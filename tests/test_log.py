@@ -124,7 +124,7 @@ def test_empty_beams_are_looked_for_once_and_late() -> None:
         calls.append(1)
         return EmptyBeams("inferred", "on a grid")
 
-    later = EmptyBeams.found_by(find)
+    later = EmptyBeams.lazy(find)
     assert (later.found, repr(later), calls) == (False, "EmptyBeams(to be found)", [])
     assert (later.source, later.detail, later.found, calls) == ("inferred", "on a grid", True, [1])
     assert later == EmptyBeams("inferred", "on a grid")
@@ -145,5 +145,5 @@ def test_printing_says_what_is_known(log: Log) -> None:
 
 def test_poses_that_stand_for_nothing_are_refused(log: Log) -> None:
     log.require_poses("nothing can fail")
-    with pytest.raises(UnknownPosesError, match=r"log 'drive': knows no poses, so it makes no map; open it"):
+    with pytest.raises(UnknownPosesError, match=r"log 'drive': has no poses, so it makes no map; open it"):
         replace(log, poses_known=False).require_poses("it makes no map")

@@ -82,6 +82,6 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ResweepError) as raised:
         require(f"{module}.part", "this")
-    said = str(raised.value)
-    assert said.startswith(f"this needs the package '{package}' (")
-    assert said.endswith(f"; install it with: pip install 'resweep[{extra}]'")
+    message = str(raised.value)
+    assert message.startswith(f"this needs the package '{package}' (")
+    assert message.endswith(f"; install it with: pip install 'resweep[{extra}]'")

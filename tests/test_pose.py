@@ -103,7 +103,7 @@ def test_an_empty_trajectory_is_refused() -> None:
         Trajectory([], np.zeros((0, 4, 4)))
 
 
-def test_knots_are_met_exactly() -> None:
+def test_knots_are_reached_exactly() -> None:
     path = Trajectory([0, 0.5, 2.0, 2.25], random_poses(4))
     np.testing.assert_allclose(path.at(path.times), path.poses, atol=1e-12)
 

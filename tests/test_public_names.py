@@ -149,6 +149,35 @@ def test_each_function_has_an_example_that_calls_it(name: str) -> None:
     assert {word.arg for word in given.keywords} <= set(known)
 
 
+# Arguments that mean one thing wherever they stand.
+ONE_TYPE = {"resume": "bool", "memory": "int | str | None", "progress": "bool"}
+
+
+def list_signatures() -> dict[str, inspect.Signature]:
+    """The signatures of all public functions, classes and their methods: of the package and of its rooms."""
+    rooms = [resweep, *(getattr(resweep, name) for name in resweep._SUBMODULES)]
+    found = {}
+    for room in rooms:
+        for name in getattr(room, "__all__", ()):
+            value = getattr(room, name)
+            if inspect.isclass(value) and issubclass(value, Exception):
+                continue
+            members = inspect.getmembers(value, inspect.isfunction) if inspect.isclass(value) else []
+            for key, each in [(name, value), *((f"{name}.{key}", each) for key, each in members if key[0] != "_")]:
+                if callable(each) and str(getattr(each, "__module__", "")).startswith("resweep."):
+                    found[f"{room.__name__}.{key}"] = inspect.signature(each)
+    return found
+
+
+def test_arguments_of_one_name_have_one_type() -> None:
+    seen = dict.fromkeys(ONE_TYPE, 0)
+    for where, signature in list_signatures().items():
+        for name in set(ONE_TYPE) & set(signature.parameters):
+            seen[name] += 1
+            assert str(signature.parameters[name].annotation) == ONE_TYPE[name], f"{where}({name})"
+    assert min(seen.values()) >= 2, seen
+
+
 def test_options_of_formats_are_arguments_of_the_functions() -> None:
     for function, option in (("open_log", "scene"), ("load_sweep", "drop_nan"), ("write_sweep", "intensity_scale")):
         parameter = inspect.signature(getattr(resweep, function)).parameters[option]

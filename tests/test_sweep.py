@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -179,3 +180,16 @@ def test_what_is_printed_is_short_whatever_it_holds() -> None:
     assert len(repr(report)) < 200
     empty = sweep.select_beams(np.zeros(count, bool))
     assert "0 returns on 0 beams" in repr(empty)
+
+
+def test_a_sweep_can_be_pickled(sweep: Sweep) -> None:
+    boxes = Boxes(np.zeros((1, 3)), np.ones((1, 3)), np.zeros(1), ["car"])
+    moving = Trajectory(np.array([9.0, 12.0]), np.stack([sweep.pose, sweep.pose]))
+    given = replace(sweep, boxes=boxes, trajectory=moving, beam_extra={"noise": np.arange(4.0)})
+    again = pickle.loads(pickle.dumps(given, protocol=5))
+    np.testing.assert_array_equal(again.deskewed(), given.deskewed())
+    np.testing.assert_array_equal(again.extra["gain"], given.extra["gain"])
+    np.testing.assert_array_equal(again.beam_extra["noise"], given.beam_extra["noise"])
+    assert (again.timestamp, len(again.boxes), again.range.dtype) == (10.0, 1, np.float32)
+    with pytest.raises(TypeError):
+        again.extra["gain"] = np.zeros(4)

@@ -68,9 +68,9 @@ def test_commands(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     folder.mkdir(parents=True)
     scan = folder / "scan.pcd"
     scan.write_text("FIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nWIDTH 1\nHEIGHT 1\nPOINTS 1\nDATA ascii\n1 2 3\n")
-    for words, status in ((["info", str(scan)], 0), (["info", str(folder / "missing")], 1), (["info", str(folder)], 0)):
+    for args, status in ((["info", str(scan)], 0), (["info", str(folder / "missing")], 1), (["info", str(folder)], 0)):
         with pytest.raises(SystemExit) as left:
-            main(words)
+            main(args)
         out, err = capsys.readouterr()
         assert left.value.code == status, err
         assert "\x1b" not in out + err

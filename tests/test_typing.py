@@ -58,8 +58,8 @@ def check(name: str, script: str, folder: Path) -> tuple[int, str]:
     """Exit status and output of mypy --strict on a user's script."""
     file = folder / name
     file.write_text(script)
-    words = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(folder / "cache")]
-    done = subprocess.run([*words, str(file)], cwd=folder, capture_output=True, text=True, check=False)
+    args = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(folder / "cache")]
+    done = subprocess.run([*args, str(file)], cwd=folder, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
 

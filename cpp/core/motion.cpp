@@ -117,12 +117,12 @@ RESWEEP_MULTIVERSION void turn_row(const double* k, const double* axis, const do
 }  // namespace
 
 void Motion::at(const double* times, std::size_t count, float* const rotation[9], double* const position[3]) const {
-    constexpr std::size_t kMost = 128;  // times at once
-    double angles[kMost];
+    constexpr std::size_t kMaxTimes = 128;  // times at once
+    double angles[kMaxTimes];
     for (std::size_t first = 0; first < count;) {
         const std::size_t k = knot_before(times[first]);
         std::size_t last = first + 1;
-        while (!still() && last < count && last - first < kMost && knot_before(times[last]) == k) ++last;
+        while (!still() && last < count && last - first < kMaxTimes && knot_before(times[last]) == k) ++last;
         if (still() || knots_[k].angle > kSmallAngle) {
             double turn[9], place[3];
             last = first + 1;

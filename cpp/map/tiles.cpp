@@ -8,8 +8,8 @@
 namespace resweep {
 namespace {
 
-constexpr std::size_t kChunk = 8192;   // beams
-constexpr double kMostTiles = 4096.0;  // along one axis; a beam that crosses more has no true length; chosen by hand
+constexpr std::size_t kChunk = 8192;  // beams
+constexpr double kMaxTiles = 4096.0;  // along one axis; a beam that crosses more has no true length; chosen by hand
 
 // The part of a segment (parameter 0 to 1) from `from` by `step` that lies between `low` and `high` is cut out of
 // [near, far]; false if nothing is left.
@@ -31,7 +31,7 @@ void add_tiles(const BeamSegments& beams, std::size_t row, double size, double m
         step[axis] = double{beams.direction[3 * row + axis]} * beams.length[row];
         const double low = std::min(from[axis], from[axis] + step[axis]) - margin,
                      high = std::max(from[axis], from[axis] + step[axis]) + margin;
-        if (!(high - low < kMostTiles * size)) return;
+        if (!(high - low < kMaxTiles * size)) return;
         first[axis] = static_cast<std::int32_t>(std::floor(low / size));
         last[axis] = static_cast<std::int32_t>(std::floor(high / size));
     }

@@ -46,7 +46,7 @@ bool is_near(const float origin[3], double range, double voxel) {
     return true;
 }
 
-// The looks, `step` apart from the range `first` on, at which nobody observed the voxel that a beam is in; with `stop`
+// The looks, `step` apart from the range `first` on, at which the voxel that a beam is in is unobserved; with `stop`
 // no more than one.
 RESWEEP_MULTIVERSION std::size_t count_unknown(const float* origin, const float* direction, double first, double step,
                                                std::size_t count, double scale, bool stop,
@@ -190,7 +190,7 @@ ObservedPath ObservedSpace::follow(const float origin[3], const float direction[
     std::uint64_t last = kNoKey;
     const Bits* block = nullptr;
     bool whole = false;                                // all of the block is observed, or nothing
-    double unknown = 0.0, open = -1.0, left = kNever;  // `open`: where the stretch that nobody observed began
+    double unknown = 0.0, open = -1.0, left = kNever;  // `open`: where the unobserved stretch began
     for (double from = 0.0; from < range && !(stop && left < kNever);) {
         const std::int64_t x = walk.at[0], y = walk.at[1], z = walk.at[2];
         const std::uint64_t key = key_of(x >> 3, y >> 3, z >> 3);

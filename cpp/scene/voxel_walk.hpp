@@ -18,8 +18,8 @@ inline std::int64_t floor_of(double value) {
 // A ray on its way from voxel to voxel (Amanatides and Woo 1987): it is in the voxel `at`, and leaves it along each
 // axis at the range `next`.
 struct VoxelWalk {
-    static constexpr std::int64_t kHalf = 1 << 20;    // of the places that 21 bits can tell apart
-    static constexpr double kMostVoxels = 100'000.0;  // along one beam; one that crosses more has no true length
+    static constexpr std::int64_t kHalf = 1 << 20;   // of the places that 21 bits can tell apart
+    static constexpr double kMaxVoxels = 100'000.0;  // along one beam; one that crosses more has no true length
 
     std::int64_t at[3];
     int step[3];
@@ -90,6 +90,6 @@ struct VoxelWalk {
 };
 
 // Whether a beam can be followed as far as that.
-inline bool is_length(double length, double voxel) { return length > 0.0 && length < VoxelWalk::kMostVoxels * voxel; }
+inline bool is_length(double length, double voxel) { return length > 0.0 && length < VoxelWalk::kMaxVoxels * voxel; }
 
 }  // namespace resweep

@@ -11,7 +11,7 @@ namespace resweep {
 struct Evidence {
     bool volume;
     int count;       // recorded returns on the primitive
-    bool completed;  // the primitive was made up
+    bool completed;  // the primitive was completed, not recorded
     float range, cosine;
     float range_ratio, incidence;  // `SeenOff`
     float unknown;                 // metres

@@ -124,8 +124,7 @@ EchoSource EchoFormer::find_source(std::size_t i, const EchoReading& echo) const
 BeamStatus EchoFormer::receive_special(std::size_t i) {
     Receiver receiver = receiver_;
     if (!calibration_.signal.empty())
-        receiver.least_signal =
-            calibration_.least_signal(unit(random_.words(pulses_->beam[i], 0, Purpose::kDetection)[0]));
+        receiver.min_signal = calibration_.min_signal(unit(random_.words(pulses_->beam[i], 0, Purpose::kDetection)[0]));
     const BeamStatus status = receive_all(i, receiver);
     const float gain = calibration_.gain_of(firing_.ring(pulses_->beam[i]));
     for (Echo& echo : echoes_) echo.intensity *= gain;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kBlock = Firing::kBlock;
 
-// Compare a return with how its primitive was seen. One that was made up has no range or incidence to be off from.
+// Compare a return with how its primitive was seen. One that was completed has no range or incidence to be off from.
 void judge_return(const Confidence& model, const Echo& echo, std::size_t row, TracedReturns& returns) {
     constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
     const SeenInterval seen = unpack_seen(echo.seen);

@@ -12,9 +12,9 @@ float light(const Event& event) { return event.share * event.reflected; }
 // Whether an echo is too faint to be detected.
 bool is_lost(const Receiver& receiver, const Echo& echo) {
     if (echo.intensity < receiver.threshold) return true;
-    if (receiver.least_signal <= 0.0f) return false;
+    if (receiver.min_signal <= 0.0f) return false;
     const float ratio = receiver.signal_reference > 0.0f ? receiver.signal_reference / echo.range : 1.0f;
-    return echo.intensity * ratio * ratio < receiver.least_signal;
+    return echo.intensity * ratio * ratio < receiver.min_signal;
 }
 
 // The echo of the events first..last-1, reported at `range`.

@@ -36,7 +36,7 @@ struct Receiver {
     float falloff_reference = 0.0f;  // metres; 0: relative intensity does not fall with range
     float separation = 0.0f;         // metres: of two echoes nearer to each other than that, the stronger is reported
     float signal_reference = 0.0f;   // metres, where an echo's signal is its intensity; 0: it is, at any range
-    float least_signal = 0.0f;       // of an echo, else it is lost; drawn for each pulse
+    float min_signal = 0.0f;         // of an echo, else it is lost; drawn for each pulse
 };
 
 // What an echo measures, and of what.
@@ -52,7 +52,7 @@ struct EchoSource {
     PrimitiveKind kind;
     Seen seen = 0;
     float cosine = 1.0f;   // of the incidence
-    float unknown = 0.0f;  // metres before it that nobody observed
+    float unknown = 0.0f;  // metres of unobserved space before it
 };
 
 // Kept apart by the tracer: most scenes need the readings alone.

@@ -17,7 +17,7 @@ struct SensorCalibration {
     std::vector<float> signal, probability;  // rising curve: the chance that an echo of this signal is detected
     double range_sigma_per_tan = 0.0;        // metres of range noise for each unit of the tangent of incidence
 
-    static constexpr float kLeastCosine = 0.1f;  // beyond 84 degrees, noise grows no more
+    static constexpr float kMinCosine = 0.1f;  // beyond 84 degrees, noise grows no more
 
     bool any() const { return !range_bias.empty() || !gain.empty() || !signal.empty() || range_sigma_per_tan > 0.0; }
 
@@ -26,13 +26,13 @@ struct SensorCalibration {
 
     // Sigma of the range noise that this cosine of incidence adds, metres.
     double sigma_at(float cosine) const {
-        const double c = std::clamp(cosine, kLeastCosine, 1.0f);
+        const double c = std::clamp(cosine, kMinCosine, 1.0f);
         return range_sigma_per_tan * std::sqrt(1.0 - c * c) / c;
     }
 
     // The least signal that is detected by a draw from (0, 1): the curve's inverse there, so that a signal is detected
     // with the chance that the curve gives it. Between two rows the curve is a line, beyond them it is constant.
-    float least_signal(double draw) const {
+    float min_signal(double draw) const {
         if (draw <= probability.front()) return 0.0f;
         const auto above = std::lower_bound(probability.begin(), probability.end(), draw);
         if (above == probability.end()) return std::numeric_limits<float>::infinity();

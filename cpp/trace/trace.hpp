@@ -49,8 +49,8 @@ struct TracedReturns {
     Buffer<std::uint8_t> return_index, kind;
     Buffer<std::uint8_t> status;
     // Of a world with a record, else without rows: how often the primitive was seen, how far off that was, metres of
-    // unknown space before it, the confidence, and whether the primitive was made up; its whole record, and the cosine
-    // of the incidence.
+    // unknown space before it, the confidence, and whether the primitive was completed; its whole record, and the
+    // cosine of the incidence.
     Buffer<std::uint8_t> seen_count, completed;
     Buffer<float> range_ratio, incidence_off, unknown, confidence, cosine;
     Buffer<Seen> seen;

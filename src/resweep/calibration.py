@@ -198,7 +198,7 @@ class Calibration:
 
     def directions(self, direction: Array, ring: Array) -> Array:
         """Unit directions (n, 3) as the lasers ``ring`` (n,) really fired those reported."""
-        return self._turn_up(_normalise(direction), ring)[0]
+        return self._tilt(_normalise(direction), ring)[0]
 
     def ranges(self, measured: Array, ring: Array, direction: Array) -> Array:
         """Ranges (n,) as they really were where the lasers ``ring`` (n,) measured ``measured`` (n,).
@@ -229,10 +229,10 @@ class Calibration:
 
     def corrected_rays(self, reported: BeamAxes, measured: Array, ring: Array) -> CorrectedBeams:
         """As `corrected`, of beams whose axes are known already (`find_axes`)."""
-        along, up = self._turn_up(reported.along, ring, reported.up)
+        along, up = self._tilt(reported.along, ring, reported.up)
         return CorrectedBeams(self.ranges(measured, ring, reported.along), along, up)
 
-    def _turn_up(self, along: Array, ring: Array, up: Array | None = None) -> tuple[Array, Array]:
+    def _tilt(self, along: Array, ring: Array, up: Array | None = None) -> tuple[Array, Array]:
         """Unit directions (n, 3) as the lasers really fired those reported, ``along`` (n, 3), and upwards across."""
         up = _find_up(along) if up is None else up
         # Turned upwards by its own angle: one sine a ring, none a beam.

@@ -15,6 +15,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from resweep.errors import InputError, ResweepError, SettingsError, nearest_names
+from resweep.files.untrusted import MAX_JSON_BYTES, read_plain_text
 
 Positive = Annotated[float, Field(gt=0.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
@@ -94,7 +95,7 @@ def _refuse(problem: str, event: Any) -> yaml.YAMLError:
 def read_text(path: str | Path, what: str) -> str:
     """The text of a file; ``what`` names in the error what it should have been."""
     try:
-        return (path if isinstance(path, Path) else Path(path)).read_text(encoding="utf-8")
+        return read_plain_text(path, MAX_JSON_BYTES)
     except (OSError, ValueError) as error:  # no text, or a name that no file can have
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise InputError(f"{path}: cannot be read ({reason}); give {what}") from error

@@ -57,6 +57,19 @@ class InputError(ResweepError):
     """A file, log or world that cannot be used: missing, damaged, of another format, or without what is needed."""
 
 
+class UnreadableFileError(InputError, OSError):
+    """A file that is not read: no regular file, or larger than what it should be; ``problem`` says which."""
+
+    def __new__(cls, *given: str) -> UnreadableFileError:
+        """An error without number: its text is that of `ResweepError`."""
+        return OSError.__new__(cls)
+
+    def __init__(self, file: str, problem: str) -> None:
+        self.problem = problem
+        super().__init__(f"{file}: {problem}")
+        self.strerror = problem  # where an OSError becomes another message, the file is named there
+
+
 class SettingsError(ResweepError):
     """Settings with wrong values: ``problems`` pairs the dotted name of each field with what is wrong with it.
 

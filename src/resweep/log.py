@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from resweep.errors import FaultKind, ResweepError, UnknownPosesError
+from resweep.intensity_scale import ENOUGH, choose_full_scale
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array, Trajectory
 from resweep.sweep import Sweep
@@ -35,20 +38,18 @@ class EmptyBeams:
         self._find_elsewhere: Callable[[], EmptyBeams] | None = None
 
     @classmethod
-    def found_by(cls, find: Callable[[], EmptyBeams]) -> EmptyBeams:
+    def lazy(cls, find: Callable[[], EmptyBeams]) -> EmptyBeams:
         """What ``find()`` gives, called once, when it is first looked at: that may take an estimate of the grid."""
         later = cls()
         later._facts, later._find = None, find
         return later
 
-    def send_as(self, find: Callable[[], EmptyBeams]) -> None:
+    def pickle_as(self, find: Callable[[], EmptyBeams]) -> None:
         """Let processes that get it pickled call ``find``, which must be pickled easily, if the facts are not there."""
         self._find_elsewhere = find
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (
-            (EmptyBeams, self._facts) if self._facts else (EmptyBeams.found_by, (self._find_elsewhere or self._find,))
-        )
+        return (EmptyBeams, self._facts) if self._facts else (EmptyBeams.lazy, (self._find_elsewhere or self._find,))
 
     @property
     def found(self) -> bool:
@@ -98,7 +99,7 @@ class Fault:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class LogPart:
     """What a slice of a log remembers: the ``whole`` log, and the numbers ``rows`` (n,) of its sweeps there."""
 
     whole: Log
@@ -118,14 +119,15 @@ class Log:
     sweeps' ``T_world_sensor``, both there without loading any sweep; ``poses_known`` is false where they are
     identities that mean nothing, ``times_known`` where times were assumed from a rate. ``sensor_position_known`` is
     false for clouds that do not say where their sensor was, such as a LAS tile: the beams of their sweeps are then
-    those of an imaginary sensor at the origin or in the middle, which nobody fired.
+    those of an imaginary sensor at the origin or in the middle, which were never fired.
 
     ``sensor`` is the spec of the sensor, None where it is unknown; ``sensor_name`` is what the log calls it.
     ``labels`` says what the label ids of its returns mean, ``empty_beams`` where beams without return come from.
     ``crs`` is the coordinate system of the world, as WKT or ``EPSG:code``, where a survey's files name one.
     ``cloud`` is ``raw`` for clouds of surveys and of scanners on tripods, which no vehicle carried, and ``placed`` for
     those whose points were given the places that they were measured from.
-    ``intensity_scale`` is the intensity that its sensor reports at full scale, such as 1 or 255; None if it is unknown.
+    ``intensity_scale`` is the intensity that its sensor reports at full scale, such as 1 or 255; None where its format
+    does not say it: `full_scale` then finds it.
     ``skipped`` are the sweeps that were left out when the log was opened, because they could not be read or placed.
     ``map_filter`` is there for logs whose beams are those of a recording, fired again in a world
     (`resweep.resimulate`): returns that it leaves out of the recording have no counterpart there. ``prepared`` says
@@ -152,7 +154,7 @@ class Log:
     map_filter: MapFilter | None = None
     prepared: bool = False
     steps: tuple[str, ...] = ()
-    part: Part | None = None
+    part: LogPart | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -177,7 +179,7 @@ class Log:
         rows = index if isinstance(index, slice) else np.asarray(index, dtype=None if len(index) else int)
         chosen = np.arange(len(self))[rows]
         load = self.load
-        part = Part(self.whole, self.numbers[chosen])
+        part = LogPart(self.whole, self.numbers[chosen])
         times, poses = self.times[chosen], self.poses[chosen]
         return replace(self, load=lambda i: load(int(chosen[i])), times=times, poses=poses, part=part)
 
@@ -211,7 +213,7 @@ class Log:
         """Raise `UnknownPosesError` unless the poses are known; ``purpose`` says what fails without them."""
         if not self.poses_known:
             so = f", so {purpose}" if purpose else ""
-            raise UnknownPosesError(f"log '{self.name}': knows no poses{so}")
+            raise UnknownPosesError(f"log '{self.name}': has no poses{so}")
 
     def require_beams(self, purpose: str) -> None:
         """Raise `UnknownPosesError` unless it is known where the sensor was; ``purpose`` says what fails without."""
@@ -239,6 +241,34 @@ class Log:
         A grid that points recover is that of a sensor at their origin, even if the file does not say where it was.
         """
         return self.sensor_position_known or self.empty_beams.source != "unknown"
+
+    @cached_property
+    def full_scale(self) -> float | None:
+        """The intensity at full scale: ``intensity_scale``, or what the intensities show (`choose_full_scale`).
+
+        The first sweep shows it, else the middle or the last one; that is done once, and a warning says what was
+        found unless it is 1. None for a log without intensities.
+        """
+        if self.intensity_scale is not None:
+            return self.intensity_scale
+        if self.part is not None and self.steps == self.part.whole.steps:  # else a step may have changed the unit
+            return self.part.whole.full_scale
+        seen: list[Array] = []
+        for at in dict.fromkeys((0, len(self) // 2, len(self) - 1)) if len(self) else ():
+            try:
+                seen.append(self.load(at).intensity)
+            except ResweepError:  # whoever needs that sweep hears of it
+                continue
+            if np.count_nonzero(seen[-1] > 0) >= ENOUGH:
+                break
+        found = choose_full_scale(np.concatenate(seen)) if seen else None
+        if found is not None and found > 1.0:
+            warnings.warn(
+                f"log '{self.name}': its format does not say the full scale of its intensities; by its first sweeps "
+                f"it is {found:g}",
+                stacklevel=2,
+            )
+        return found
 
     @property
     def trajectory(self) -> Trajectory:

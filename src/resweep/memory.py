@@ -57,9 +57,9 @@ def find_spare_memory(memory: int, needed: int, what: str) -> int:
     held = measure_resident_memory()
     spare = memory - held - needed
     if spare < _MIN_SPARE:
-        least = held + needed + _MIN_SPARE
+        minimum = held + needed + _MIN_SPARE
         raise ResweepError(
             f"memory of {format_memory(memory)} is too small: {what} takes {format_memory(needed)} beside the "
-            f"{format_memory(held)} that are held already; give at least {format_memory(1.05 * least)}"
+            f"{format_memory(held)} that are held already; give at least {format_memory(1.05 * minimum)}"
         )
     return spare

@@ -137,7 +137,7 @@ class Neighbours:
 
         ``only`` names the columns of `Pca` that are wanted. A point with a ``k`` of 0 is skipped: its row is zero.
         """
-        extent = self._counts(k, least=0), self._lengths(max_radius, "max_radius")
+        extent = self._counts(k, minimum=0), self._lengths(max_radius, "max_radius")
         return Pca(**self._tree.pca(*extent, list(only), self.threads))
 
     def grow(
@@ -190,10 +190,10 @@ class Neighbours:
         """The step between the leaves of the tree that are sampled."""
         return 1 if sample is None else max(1, self._n // max(sample, 1))
 
-    def _counts(self, k: ArrayLike, least: int = 1) -> Array:
+    def _counts(self, k: ArrayLike, minimum: int = 1) -> Array:
         counts = self._column(k, np.int32, "k")
-        if self._n and counts.min() < least:
-            raise ResweepError(f"k: every point needs at least {least}")
+        if self._n and counts.min() < minimum:
+            raise ResweepError(f"k: every point needs at least {minimum}")
         return counts
 
     def _lengths(self, lengths: ArrayLike, name: str) -> Array:

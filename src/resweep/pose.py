@@ -204,10 +204,10 @@ class Trajectory:
     @classmethod
     def trusted(cls, times: Array, poses: Array) -> Trajectory:
         """The trajectory of float64 arrays that are known to be right, such as parts of another: nothing is checked."""
-        made = object.__new__(cls)
-        object.__setattr__(made, "times", times)
-        object.__setattr__(made, "poses", poses)
-        return made
+        instance = object.__new__(cls)
+        object.__setattr__(instance, "times", times)
+        object.__setattr__(instance, "poses", poses)
+        return instance
 
     def extended(self, margin_s: float) -> Trajectory:
         """The trajectory with ``margin_s`` more at both ends, at the velocities it has there.

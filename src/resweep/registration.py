@@ -100,9 +100,9 @@ def huber_weight(error: Array, width_m: float) -> Array:
     return np.asarray(1.0 / np.maximum(1.0, np.abs(error) / width_m))
 
 
-def geman_mcclure_weight(error: Array, least_m: float) -> Array:
-    """Weights (n,) of residuals (Geman and McClure); the width is three times their median, or ``least_m``."""
-    width = max(least_m, 3.0 * float(np.median(np.abs(error)))) if len(error) else least_m
+def geman_mcclure_weight(error: Array, min_width_m: float) -> Array:
+    """Weights (n,) of residuals (Geman and McClure); the width is three times their median, or ``min_width_m``."""
+    width = max(min_width_m, 3.0 * float(np.median(np.abs(error)))) if len(error) else min_width_m
     return np.asarray(1.0 / (1.0 + (error / width) ** 2) ** 2)
 
 
@@ -152,13 +152,13 @@ def correct_motion(sweep: Sweep, terms: Array) -> Trajectory:
     if len(terms) > 1:
         times = np.union1d(motion.times, np.linspace(motion.start, motion.end, _KNOTS))
         motion = Trajectory(times, motion.at(times))
-    changes = portable.matmul(powers_of(motion.times - sweep.timestamp, len(terms)), terms)
+    changes = portable.matmul(list_powers(motion.times - sweep.timestamp, len(terms)), terms)
     centre = sweep.pose[:3, 3]
     knots = [move_pose(knot, change, centre) for knot, change in zip(motion.poses, changes, strict=True)]
     return Trajectory(motion.times, np.stack(knots))
 
 
-def powers_of(values: Array, count: int) -> Array:
+def list_powers(values: Array, count: int) -> Array:
     """The first ``count`` powers (n, count) of ``values`` (n,), from the first power on."""
     return np.cumprod(np.repeat(np.asarray(values, np.float64)[:, None], count, axis=1), axis=1)
 

@@ -1,10 +1,10 @@
-"""Settings for people: commented templates, JSON Schemas and tables of fields, from the models themselves."""
+"""Settings for people: commented templates and JSON Schemas, from the models themselves."""
 
 from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel
@@ -58,7 +58,7 @@ def _template_lines(model: type[BaseModel], values: Mapping[str, Any], required_
         lines.append(f"# {docs.get(name, name)} {_describe_need(field)}".rstrip())
         if name not in values:
             default = None if field.is_required() else field.get_default(call_default_factory=True)
-            lines.append(f"# {name}: {_plain(default)}")
+            lines.append(f"# {name}: {format_value(default)}")
         else:
             lines += _value_lines(name, field, values[name])
     return lines
@@ -70,7 +70,7 @@ def _value_lines(name: str, field: FieldInfo, value: Any) -> list[str]:
     if inner is not None and isinstance(value, Mapping):
         return [f"{name}:", *(f"  {line}" for line in _template_lines(inner, value))]
     if inner is None or not isinstance(value, list):
-        return [f"{name}: {_plain(value)}"]
+        return [f"{name}: {format_value(value)}"]
     lines = [f"{name}:"]
     for item in value:
         first, *rest = _template_lines(inner, item, required_first=True)
@@ -104,7 +104,7 @@ def list_choices(annotation: Any) -> list[str]:
     return []
 
 
-def _plain(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as YAML on one line."""
     if isinstance(value, BaseModel):
         value = value.model_dump(mode="json", exclude_none=True)
@@ -112,63 +112,3 @@ def _plain(value: Any) -> str:
         value = list(value)
     text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000, sort_keys=False)
     return str(text).removesuffix("...\n").strip()
-
-
-def make_table(model: type[BaseModel]) -> str:
-    """A Markdown table of a model's fields: name, type, default, what it is."""
-    docs = read_field_docs(model)
-    lines = ["| field | type | default | what it is |", "|---|---|---|---|"]
-    for name, field in model.model_fields.items():
-        default = "required" if field.is_required() else _format_default(field)
-        lines.append(f"| `{name}` | {describe_type(field)} | {default} | {docs.get(name, '')} |")
-    return "\n".join(lines)
-
-
-def _format_default(field: FieldInfo) -> str:
-    value = field.get_default(call_default_factory=True)
-    if value is None:
-        return "none"
-    if isinstance(value, BaseModel):
-        return "its own defaults"
-    return f"`{_plain(value)}`"
-
-
-def describe_type(field: FieldInfo) -> str:
-    """What a field may hold: a type, its choices or its bounds."""
-    if field.discriminator is not None:
-        return " or ".join(_describe_annotation(part) for part in get_args(field.annotation))
-    bounds = _describe_bounds(field.metadata)
-    return _describe_annotation(field.annotation) + (f" {bounds}" if bounds else "")
-
-
-def _describe_annotation(annotation: Any) -> str:
-    origin, parts = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        bounds = _describe_bounds(_constraints(parts[1:]))
-        return _describe_annotation(parts[0]) + (f" {bounds}" if bounds else "")
-    if origin is Literal:
-        return ", ".join(f"`{item}`" for item in parts)
-    if origin in (Union, types.UnionType):
-        return " or ".join(_describe_annotation(part) for part in parts if part is not type(None))
-    if origin is tuple:
-        if len(parts) == 2 and parts[1] is Ellipsis:
-            return f"list of {_describe_annotation(parts[0])}"
-        return f"{len(parts)} x {_describe_annotation(parts[0])}"
-    if origin is dict or annotation is dict:
-        return "fields with values"
-    names = {float: "number", int: "whole number", str: "text", bool: "`true` or `false`"}
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
-    return names.get(annotation, "any")
-
-
-def _constraints(metadata: tuple[Any, ...]) -> list[Any]:
-    return [rule for item in metadata for rule in (item.metadata if isinstance(item, FieldInfo) else [item])]
-
-
-def _describe_bounds(metadata: list[Any]) -> str:
-    signs = {"gt": "above", "ge": "from", "lt": "below", "le": "to"}
-    found = [
-        f"{word} {getattr(rule, name):g}" for rule in metadata for name, word in signs.items() if hasattr(rule, name)
-    ]
-    return ", ".join(found)

@@ -136,11 +136,15 @@ class Sweep:
     @classmethod
     def trusted(cls, **fields: Any) -> Sweep:
         """The sweep of columns that are known to fit, in their own types: nothing is checked. All fields are given."""
-        made = object.__new__(cls)
+        instance = object.__new__(cls)
         for name in ("extra", "beam_extra"):
             fields[name] = MappingProxyType(dict(fields[name]))
-        made.__dict__.update(fields)
-        return made
+        instance.__dict__.update(fields)
+        return instance
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return _restore, ({**given, "extra": dict(self.extra), "beam_extra": dict(self.beam_extra)},)
 
     def __len__(self) -> int:
         """Number of returns."""
@@ -331,3 +335,8 @@ class Sweep:
             extra={} if extra is None else extra,
             boxes=boxes,
         )
+
+
+def _restore(fields: Mapping[str, Any]) -> Sweep:
+    """The sweep that was pickled."""
+    return Sweep.trusted(**fields)

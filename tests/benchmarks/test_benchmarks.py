@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import subprocess
@@ -51,17 +50,6 @@ KEYS = {
         for order in ("", "_fired")
     ],
 }
-
-
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A function: a module of the benchmarks, which are run from the project's folder."""
-    monkeypatch.syspath_prepend(str(ROOT))
-
-    def module(name: str) -> ModuleType:
-        return importlib.import_module(f"benchmarks.{name}")
-
-    return module
 
 
 @pytest.fixture
@@ -162,13 +150,13 @@ def test_a_measured_process_reports_its_own_memory(load: Any) -> None:
     assert 0.05 < figures["gb"] < 0.5
 
 
-def test_no_open3d_is_told_with_the_command_that_installs_it(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_open3d_is_reported_with_the_command_that_installs_it(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "open3d", None)
     with pytest.raises(ResweepError, match=r"pip install 'resweep\[bench\]'"):
         load("peers").run(True, 0)
 
 
-def test_no_llvm_is_told_with_what_installs_it(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_llvm_is_reported_with_what_installs_it(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Mitsuba:
         @staticmethod
         def set_variant(name: str) -> None:

@@ -56,7 +56,7 @@ def test_a_fast_run_gives_positive_figures_and_tables(benchmark: ModuleType) -> 
     assert all(table.row_count > 0 for table in benchmark.tables(result))
 
 
-def test_no_open3d_is_told_with_the_command_that_installs_it(
+def test_no_open3d_is_reported_with_the_command_that_installs_it(
     benchmark: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "open3d", None)

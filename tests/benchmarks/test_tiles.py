@@ -1,13 +1,11 @@
-"""The benchmarks of whole drives: the drive itself, how processes are measured, and what is told of builds."""
+"""The benchmarks of whole drives: the drive itself, how processes are measured, and what is reported of builds."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,19 +15,7 @@ from resweep.errors import ResweepError
 from resweep.io import open_log
 from resweep.sweep import Sweep
 
-ROOT = Path(__file__).resolve().parents[2]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the memory of processes is read from /proc")
-
-
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A function: a module of the benchmarks, which are run from the project's folder."""
-    monkeypatch.syspath_prepend(str(ROOT))
-
-    def module(name: str) -> ModuleType:
-        return importlib.import_module(f"benchmarks.{name}")
-
-    return module
 
 
 def assert_same(one: Sweep, other: Sweep) -> None:

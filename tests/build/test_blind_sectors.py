@@ -85,9 +85,9 @@ def test_the_share_of_empty_beams_is_that_of_the_direction(world: rs.World, driv
     share = world.calibration.find_blind(drive[0])
     assert share is not None
     blind = in_sector(drive[0])
-    met = np.isfinite(_ranges(courtyard(), drive[0]))
-    assert share[blind & met].min() > 0.5
-    assert np.median(share[~blind & met]) < 0.1
+    hit = np.isfinite(_ranges(courtyard(), drive[0]))
+    assert share[blind & hit].min() > 0.5
+    assert np.median(share[~blind & hit]) < 0.1
 
 
 def _ranges(world: rs.World, sweep: Sweep) -> Array:

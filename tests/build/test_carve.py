@@ -1,4 +1,4 @@
-"""Carving: beams that passed say what is not there."""
+"""Carving: beams that passed show what is not there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.reference import map_kernels as reference
 
 
 def discs(group: Group = Group.SURFACE) -> GrowthResult:
-    """A disc of 1 m at x = 5 whose outer part beams pass, one at x = 10 that stops them, and one never met."""
+    """A disc of 1 m at x = 5 whose outer part beams pass, one at x = 10 that stops them, and one never hit."""
     centre = np.float32([[5, 0, 2], [10, 0, 2], [-5, 0, 2]])
     normal = np.float32([[-1, 0, 0], [-1, 0, 0], [1, 0, 0]])
     return GrowthResult(

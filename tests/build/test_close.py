@@ -38,9 +38,9 @@ def look(world: World, elevation_deg: Array, azimuth_deg: Array) -> Array:
     direction = np.stack([np.cos(rise) * np.cos(turn), np.cos(rise) * np.sin(turn), np.sin(rise)], axis=1)
     beams = rs.Sweep.from_points(direction * 50.0, pose=from_xyz_rpy(0.0, 0.0, HEIGHT_M))
     found = rs.simulate.Retracer(world).predict(beams)
-    met = np.full(len(direction), np.inf)
-    met[found.beam] = found.range
-    return met
+    hit = np.full(len(direction), np.inf)
+    hit[found.beam] = found.range
+    return hit
 
 
 def aims(low: float, high: float, left: float, right: float) -> tuple[Array, Array]:
@@ -66,8 +66,8 @@ def test_an_opening_that_beams_passed_stays_open():
     log = record(ground_plane((80.0, 80.0)), *sides, wall((16.0, -20.0), (16.0, 20.0), 5.0))
     world = rs.build(log, SplatConfig(), progress=False)
     elevation, azimuth = aims(-2.0, 8.0, -5.0, 5.0)  # the opening is 7° wide to either side
-    met = look(world, elevation, azimuth)
-    assert np.mean(met > 15.0) > 0.99
+    hit = look(world, elevation, azimuth)
+    assert np.mean(hit > 15.0) > 0.99
     elevation, azimuth = aims(-2.0, 8.0, 12.0, 30.0)
     true = 7.9 / (np.cos(np.radians(elevation)) * np.cos(np.radians(azimuth)))
     assert np.mean(np.abs(look(world, elevation, azimuth) - true) < 0.1) > 0.98

@@ -28,8 +28,8 @@ def drive(tmp_path_factory) -> Path:
     return folder
 
 
-def run(*words: object):
-    return CliRunner().invoke(app, [str(word) for word in words])
+def run(*args: object):
+    return CliRunner().invoke(app, [str(word) for word in args])
 
 
 def test_a_log_becomes_a_world(drive, tmp_path):
@@ -43,8 +43,8 @@ def test_a_log_becomes_a_world(drive, tmp_path):
 
 def test_settings_come_from_a_file_and_options_win(drive, tmp_path):
     (tmp_path / "c.yaml").write_text("voxel_m: 0.3\nnormal_radius_m: 1.0\nradius_m: 0.3\n")
-    words = (drive, "-o", tmp_path / "s.world", "-m", "surfels", "-c", tmp_path / "c.yaml", "--set", "radius_m=0.2")
-    assert run(*words).exit_code == 0
+    args = (drive, "-o", tmp_path / "s.world", "-m", "surfels", "-c", tmp_path / "c.yaml", "--set", "radius_m=0.2")
+    assert run(*args).exit_code == 0
     layer = rs.load_world(tmp_path / "s.world").layers[0]
     assert np.allclose(layer.radius, 0.2)
     assert layer.name == "surfels"
@@ -64,7 +64,7 @@ def test_a_log_becomes_a_mesh(drive, tmp_path, method):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("args", "message"),
     [
         (["--method", "imsl"], "did you mean 'imls'"),
         (["--method", "imls", "--set", "voxel_m=0"], "voxel_m"),
@@ -76,8 +76,8 @@ def test_a_log_becomes_a_mesh(drive, tmp_path, method):
         (["--config", "absent.yaml"], "absent.yaml"),
     ],
 )
-def test_mistakes_say_what_to_do_and_write_nothing(drive, tmp_path, words, message):
-    result = run(drive, "-o", tmp_path / "x.world", *words)
+def test_mistakes_say_what_to_do_and_write_nothing(drive, tmp_path, args, message):
+    result = run(drive, "-o", tmp_path / "x.world", *args)
     assert result.exit_code != 0
     assert message in str(result.exception)
     assert isinstance(result.exception, rs.ResweepError)
@@ -87,7 +87,7 @@ def test_mistakes_say_what_to_do_and_write_nothing(drive, tmp_path, words, messa
 QUICK = ("-m", "surfels", "--set", "calibrate=null", "--set", "voxel_m=0.5", "--set", "normal_radius_m=1.0")
 
 
-def test_an_existing_world_is_kept_unless_told(drive, tmp_path):
+def test_an_existing_world_is_kept_without_overwrite(drive, tmp_path):
     assert run(drive, "-o", tmp_path / "w.world", *QUICK).exit_code == 0
     assert "--overwrite" in str(run(drive, "-o", tmp_path / "w.world", *QUICK).exception)
     assert run(drive, "-o", tmp_path / "w.world", "--overwrite", *QUICK).exit_code == 0

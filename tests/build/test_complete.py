@@ -1,4 +1,4 @@
-"""Ground, façades and crowns are continued where nobody looked, and nowhere else."""
+"""Ground, façades and crowns are continued where nothing was observed, and nowhere else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from resweep import _core
 from resweep.build import Cloud, Map
 from resweep.build.complete.complete import NAME, complete
 from resweep.build.complete.crowns import close_crowns
-from resweep.build.complete.facades import MOST_M, continue_facades
+from resweep.build.complete.facades import MAX_STOREY_M, continue_facades
 from resweep.build.complete.ground_continuation import REACH_M, continue_ground
 from resweep.labels import UNKNOWN_LABELS, load_labels
 from resweep.pose import Array
@@ -88,11 +88,11 @@ def test_a_facade_rises_a_storey_or_to_where_beams_passed() -> None:
     splats = wall(3.0)
     free = continue_facades(splats, LABELS, nothing_observed())
     assert free.centre[:, 2].min() > 3.0
-    assert free.centre[:, 2].max() == pytest.approx(2.9 + MOST_M, abs=0.41)
+    assert free.centre[:, 2].max() == pytest.approx(2.9 + MAX_STOREY_M, abs=0.41)
     passed = nothing_observed(((5.2, -3.0, 4.2), (0.0, 1.0, 0.0), 6.0))
-    ended = continue_facades(splats, LABELS, passed)
-    assert 0 < len(ended) < len(free)
-    assert ended.centre[:, 2].max() < 4.0
+    result = continue_facades(splats, LABELS, passed)
+    assert 0 < len(result) < len(free)
+    assert result.centre[:, 2].max() < 4.0
 
 
 def test_low_walls_and_walls_without_labels_end() -> None:

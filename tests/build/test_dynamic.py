@@ -36,7 +36,7 @@ def mover() -> Actor:
 
 @pytest.fixture(scope="module")
 def drive() -> Log:
-    """Eight sweeps from a standing VLP-32C, 5 cm of jitter in their times."""
+    """Eight sweeps from a stationary VLP-32C, 5 cm of jitter in their times."""
     world = World([ground_plane()], ORIGIN)
     sim = Simulator(world, load_sensor("velodyne-vlp-32c").with_(**{"beam.rays": "single"}), actors=[mover()], seed=2)
     times = 0.5 + 0.12 * np.arange(8) + np.random.default_rng(1).uniform(0, 0.015, 8)
@@ -115,7 +115,7 @@ def test_a_log_without_labels_is_refused(drive: Log) -> None:
     bare = Log.from_sweeps([replace(sweep, label=np.zeros_like(sweep.label)) for sweep in drive], "bare", labels=LABELS)
     with pytest.raises(ResweepError, match=r"log 'bare': no return has a label"):
         dynamic_splats(bare)
-    with pytest.raises(ResweepError, match=r"knows no poses"):
+    with pytest.raises(ResweepError, match=r"has no poses"):
         dynamic_splats(replace(drive, poses_known=False))
     still = [replace(s, label=np.full_like(s.label, 40)) for s in drive]
     assert dynamic_splats(Log.from_sweeps(still, labels=LABELS)) == []

@@ -125,7 +125,7 @@ def test_rimls_and_that_of_meshlab_are_one_surface():
         assert np.quantile(off, 0.95) < 0.008
 
 
-def test_a_place_too_large_for_meshlabs_grid_is_told():
+def test_a_place_too_large_for_meshlabs_grid_is_reported():
     points, normals = sphere(500)
     with pytest.raises(ResweepError, match=r"rimls-meshlab fills the whole box .* take larger voxels, or rimls"):
         reconstruct(points * 30, normals, CONFIGS["rimls-meshlab"])
@@ -200,7 +200,7 @@ def test_a_world_of_triangles_is_built_and_a_shifted_pose_found_in_it():
     ],
 )
 @EVERY
-def test_points_that_make_no_surface_are_told(method, points, normals, complaint):
+def test_points_that_make_no_surface_are_reported(method, points, normals, complaint):
     with pytest.raises(ResweepError, match=complaint):
         reconstruct(points, normals, CONFIGS[method])
 
@@ -215,12 +215,12 @@ def test_points_that_make_no_surface_are_told(method, points, normals, complaint
         ({"sigma": 2.0}, "sigma: unknown key"),
     ],
 )
-def test_bad_settings_are_told(options, complaint):
+def test_bad_settings_are_reported(options, complaint):
     with pytest.raises(ResweepError, match=complaint):
         MeshConfig(**options)
 
 
-def test_voxels_too_small_for_the_place_are_told():
+def test_voxels_too_small_for_the_place_are_reported():
     points, normals = sphere(100)
     with pytest.raises(ResweepError, match="take larger ones"):
         reconstruct(points * 10_000, normals, MeshConfig(voxel_m=0.01))

@@ -1,4 +1,4 @@
-"""Methods by name: one list for the commands, and the words that were used before."""
+"""Methods by name: one list for the commands, and the names that were used before."""
 
 from __future__ import annotations
 

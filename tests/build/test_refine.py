@@ -87,7 +87,7 @@ def test_a_volume_is_born_where_beams_end_in_nothing() -> None:
     assert wide.log_likelihood > sum_beams([wall(WALL_M)], [beams[rows]], 80.0, 0.0, 0.03, 0.02).log_likelihood + 5
 
 
-def test_a_volume_is_told_of_the_beams_that_come_back_empty() -> None:
+def test_a_volume_is_reported_of_the_beams_that_come_back_empty() -> None:
     """Those passed it, as those that end behind it do."""
     found = sum_beams([fence(0.5, None)], [beams_to(np.inf)], 80.0, 0.0, 0.03, 0.02)
     passed, stopped = found.sums.let_pass()[0], found.sums.stopped()[0]
@@ -223,7 +223,7 @@ def test_what_is_not_refined_says_so_at_once() -> None:
         HybridConfig(refine="slow")
 
 
-def test_hybrids_are_refined_unless_they_are_told_not_to_be() -> None:
+def test_hybrids_are_refined_unless_they_are_reported_not_to_be() -> None:
     assert HybridConfig().refine == "fast"
     assert (
         HybridConfig().splat_config.refine == HybridConfig().volume_config.refine == rs.SplatConfig().refine == "none"

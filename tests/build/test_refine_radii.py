@@ -28,7 +28,7 @@ def off_axis(beams: Beams) -> Array:
     return np.linalg.norm(beams.direction[:, 1:] / beams.direction[:, :1], axis=1) * WALL_M
 
 
-def test_rings_count_the_beams_that_end_and_pass_where_they_met_the_disc() -> None:
+def test_rings_count_the_beams_that_end_and_pass_where_they_hit_the_disc() -> None:
     rng = np.random.default_rng(5)
     ends = np.where(rng.random(4000) < 0.25, WALL_M + 3.0, WALL_M)
     beams = beams_to(ends, noise_m=0.0)

@@ -1,4 +1,4 @@
-"""Means, covariances and deaths of volumes: by the beam ends that each explains."""
+"""Means, covariances and pruning of volumes: by the beam ends that each explains."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def build_worlds() -> None:
 
 
 def build_objects() -> None:
-    """A car, and a person of its size, before a standing sensor."""
+    """A car, and a person of its size, before a stationary sensor."""
     rng = np.random.default_rng(2)
     sweeps = []
     for step in range(3):

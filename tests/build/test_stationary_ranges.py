@@ -143,7 +143,7 @@ def test_rounds_of_shapes_make_other_shots_likelier() -> None:
     assert found[1] > found[0] + 0.01, found
 
 
-def test_an_edge_is_met_as_often_as_it_was() -> None:
+def test_an_edge_is_hit_as_often_as_recorded() -> None:
     edge = rs.World([box((0.02, 4.0, 4.0), (8.0, 2.012, 1.8)), box((0.02, 8.0, 4.0), (9.0, 0.0, 1.8))])
     sensor = _sensor()
     log = _log(edge, sensor, 150)

@@ -192,7 +192,7 @@ def test_counts_are_those_of_every_beam_against_every_volume() -> None:
     assert counts.stopped.sum() == pytest.approx(stopped.sum(), rel=0.01)
 
 
-def test_beams_that_met_nothing_pass_and_those_on_movers_end() -> None:
+def test_beams_that_hit_nothing_pass_and_those_on_movers_end() -> None:
     sweep = Sweep.from_points(np.array([[5.0, 0, 0], [0, 7.0, 0]]), pose=np.eye(4))
     beams = extract_beams(sweep, np.zeros(3), np.array([True, False]), 60.0)
     assert beams.length.tolist() == [5.0, 7.0]

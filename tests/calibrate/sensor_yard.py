@@ -1,4 +1,4 @@
-"""A yard of walls of many brightnesses, and a sensor with a character of its own that drives through it."""
+"""A yard of walls of many brightnesses, and a sensor with laser errors and noise of its own that drives through it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GAIN = tuple(float(value) for value in np.round(np.exp(_ORDER.normal(scale=0.25,
 
 
 def make_sensor(**changes: Any) -> Sensor:
-    """A spinning sensor of 16 rings without a character, with fields changed by their dotted names."""
+    """A spinning sensor of 16 rings without laser errors and noise, with fields changed by their dotted names."""
     plain = Sensor.model_validate(
         {
             "name": "yard",

@@ -44,7 +44,7 @@ def test_wrong_lasers_and_poses_are_found(drive: Log) -> None:
         sweeps.append(replace(wrong.applied(sweep), pose=pose))
     found = calibrate(Log.from_sweeps(sweeps), CONFIG)
     assert found.plane_residual_m[1] < 0.6 * found.plane_residual_m[0]
-    # Lasers that often see flat things are told well; only differences between lasers can be.
+    # Lasers that often see flat things are estimated well; only differences between lasers can be.
     many = np.bincount(drive[0].ring, minlength=64) > 300
     for got, true in (
         (found.calibration.elevation_rad, truth.elevation_rad),
@@ -77,7 +77,7 @@ def test_what_all_lasers_share_is_not_asked_of_a_sensor_that_stands(drive: Log) 
 
 
 @pytest.mark.parametrize("fired", [True, False], ids=["fired without return", "fired in later sweeps only"])
-def test_lasers_that_met_nothing_while_others_were_calibrated_stay_as_they_are(drive: Log, fired: bool) -> None:
+def test_lasers_that_hit_nothing_while_others_were_calibrated_stay_as_they_are(drive: Log, fired: bool) -> None:
     first, last, known = drive[0], drive[1], 60
     first = first.select(first.ring < known) if fired else first.select_beams(first.beam_ring < known)
     # Of three sweeps, the one in the middle of the way calibrates the lasers.

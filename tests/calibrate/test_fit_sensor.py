@@ -1,4 +1,4 @@
-"""A simulated log fitted again gives back the character of its sensor, or says what it cannot tell."""
+"""A simulated log fitted again gives back the figures of its sensor, or says what it does not show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from resweep.calibrate.sensor.detection import find_blind
-from resweep.calibrate.sensor.fit_sensor import Character, fit_character
+from resweep.calibrate.sensor.fit_sensor import SensorFigures, fit_figures
 from resweep.calibrate.sensor.surfaces import Expected
 from resweep.calibrate.sensor.two_returns import SHARE, find_edge, fit_returns
 from resweep.log import EmptyBeams, Log
@@ -43,11 +43,11 @@ def log(sensor: Sensor) -> Log:
 
 
 @pytest.fixture(scope="module")
-def found(log: Log) -> Character:
-    return fit_character(log, PLAIN)
+def found(log: Log) -> SensorFigures:
+    return fit_figures(log, PLAIN)
 
 
-def test_noise_comes_back(found: Character) -> None:
+def test_noise_comes_back(found: SensorFigures) -> None:
     """The sigma at a few ranges and incidences within 10 %, and each figure within three of its uncertainties."""
     values = [found[f"range_noise_{name}"] for name in ("sigma_m", "per_m", "per_tan_m")]
     for value, true in zip(values, (SIGMA_M, PER_M, PER_TAN_M), strict=True):
@@ -57,7 +57,7 @@ def test_noise_comes_back(found: Character) -> None:
         assert values[0].value + values[1].value * range_m + values[2].value * tangent == pytest.approx(true, rel=0.1)
 
 
-def test_biases_come_back(found: Character) -> None:
+def test_biases_come_back(found: SensorFigures) -> None:
     """Each ring within three of its uncertainties, all within 1 cm (RMS); they differ by 2 cm."""
     bias, true = found["lasers.range_bias_m"], np.array(BIAS_M) - np.median(BIAS_M)
     error = bias.value - true
@@ -66,12 +66,12 @@ def test_biases_come_back(found: Character) -> None:
     assert np.corrcoef(bias.value, true)[0, 1] > 0.9
 
 
-def test_gains_come_back(found: Character) -> None:
+def test_gains_come_back(found: SensorFigures) -> None:
     gain, true = found["lasers.intensity_gain"], np.array(GAIN) / np.median(GAIN)
     np.testing.assert_allclose(gain.value, true, rtol=0.04)
 
 
-def test_detection_curve_comes_back(found: Character) -> None:
+def test_detection_curve_comes_back(found: SensorFigures) -> None:
     """Each row within three uncertainties and 0.04; signals from a seventh of full detection up."""
     curve = found["receiver.detection"]
     true = np.interp(curve.at, CURVE.signal, CURVE.probability)
@@ -98,11 +98,11 @@ def test_blind_spots_are_no_detection() -> None:
     assert np.count_nonzero(blind & ~behind_mount) < 0.15 * np.count_nonzero(behind_mount)
 
 
-def test_smallest_range_comes_back(found: Character) -> None:
+def test_smallest_range_comes_back(found: SensorFigures) -> None:
     assert found["range_min_m"].value == pytest.approx(RANGE_MIN_M, abs=0.03)
 
 
-def test_fitted_sensor_simulates_like_the_true_one(found: Character, sensor: Sensor) -> None:
+def test_fitted_sensor_simulates_like_the_true_one(found: SensorFigures, sensor: Sensor) -> None:
     """The figures go into the spec, and the shares of returns of both sensors agree."""
     fitted = found.applied(PLAIN)
     assert fitted.lasers is not None
@@ -125,26 +125,26 @@ def test_what_a_log_cannot_tell_is_said(log: Log) -> None:
     bare = replace(
         _without(dark, beam_ring=lambda sweep: np.zeros_like(sweep.beam_ring)), empty_beams=EmptyBeams("unknown", "no")
     )
-    found = fit_character(bare, PLAIN)
+    found = fit_figures(bare, PLAIN)
     assert "no rings" in found["lasers.range_bias_m"].note
     assert "no rings" in found["lasers.intensity_gain"].note
     assert "beams without return are unknown" in found["receiver.detection"].note
-    assert "no intensities" in fit_character(dark, PLAIN)["receiver.detection"].note
+    assert "no intensities" in fit_figures(dark, PLAIN)["receiver.detection"].note
     counts = _without(few, intensity=lambda sweep: 200 * sweep.intensity)
-    assert "scale" in fit_character(replace(counts, intensity_scale=None), PLAIN)["receiver.detection"].note
+    assert "scale" in fit_figures(replace(counts, intensity_scale=None), PLAIN)["receiver.detection"].note
     assert found.applied(PLAIN).lasers is None
     assert not found["receiver.return_separation_m"].known
 
 
 def test_unknown_position_of_the_sensor(log: Log) -> None:
-    """Of a cloud only what returns show by themselves is told."""
-    found = fit_character(replace(log[:1], sensor_position_known=False), PLAIN)
+    """Of a cloud only what returns show by themselves is estimated."""
+    found = fit_figures(replace(log[:1], sensor_position_known=False), PLAIN)
     assert found["range_min_m"].known
     assert found["range_noise_sigma_m"].note == "where beams begin is unknown"
 
 
 def test_unknown_poses_leave_one_sweep(log: Log) -> None:
-    found = fit_character(replace(log, poses_known=False), PLAIN)
+    found = fit_figures(replace(log, poses_known=False), PLAIN)
     assert (found.sweeps, "no poses" in found.basis) == (1, True)
 
 

@@ -70,10 +70,10 @@ def test_simulated_light_falls_by_the_same_law(power: float, tmp_path: Path) -> 
 def test_settings_are_settled_by_the_calibration() -> None:
     known = Calibration(np.zeros(2), np.zeros(2), incidence_exponent=0.3)
     assert Calibration.from_dict(known.to_dict()).incidence_exponent == 0.3
-    assert ReflectanceConfig().settled(known).simulated_exponent == 0.3
-    assert ReflectanceConfig().settled(None).simulated_exponent == 1.0
-    assert ReflectanceConfig(incidence_exponent=0.5).settled(known).simulated_exponent == 0.5
-    flat = ReflectanceConfig(incidence_exponent=0.0).settled(known)
+    assert ReflectanceConfig().with_lasers(known).simulated_exponent == 0.3
+    assert ReflectanceConfig().with_lasers(None).simulated_exponent == 1.0
+    assert ReflectanceConfig(incidence_exponent=0.5).with_lasers(known).simulated_exponent == 0.5
+    flat = ReflectanceConfig(incidence_exponent=0.0).with_lasers(known)
     assert (flat.exponent, flat.simulated_exponent) == (0.0, 1.0)
     with pytest.raises(rs.ResweepError, match="incidence_exponent"):
         Calibration(np.zeros(2), np.zeros(2), incidence_exponent=-1.0)

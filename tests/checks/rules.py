@@ -11,10 +11,25 @@ from pathlib import Path
 from tests.checks.messages import find_options
 from tests.checks.meta import find_meta_branches
 from tests.checks.processor import find_processor_dependence
+from tests.checks.untrusted_reads import find_lax_json, find_untrusted_reads
 
 ROOT = Path(__file__).resolve().parents[2] / "src" / "resweep"
 # Rooms that store nothing: what they show may differ in the last digit. References are for tests.
 STORES_NOTHING = re.compile(r"(viewer|cli|evaluation)/|sensors/pattern_plot\.py|portable\.py|.*reference(/|\.py)")
+# What opens files for all others, files of the package and of the system, and files that this program alone writes and
+# reads: locks, caches, unfinished work and what is too large for the memory.
+_OPENS = r"files/untrusted\.py|remote/paths\.py|config\.py|io/ros/bounded_files\.py"
+_SHIPPED = r"labels\.py|memory\.py|(sensors|drive/vehicles)/catalog\.py|(scenario/scenario|dataset/dataset_plan)\.py"
+_OWN = (
+    r"files/(disk|lock_files|locks|partial|publication)\.py|remote/(leases|staging)\.py|evaluation/compare/recorded\.py|"
+    r"io/clouds/writing/|register/sections\.py|build/tiles/|map/|prepare/spool\.py|worlds/store/generations\.py|"
+    r"drive/recording\.py"
+)
+_LEARNED = r"learn/|simulate/(realism/|recorded_scatter\.py)|segmentation/card\.py|inference/"
+READS_FREELY = re.compile("|".join((_OPENS, _SHIPPED, _OWN, _LEARNED)))
+LAX_JSON = re.compile(
+    r"files/(strict_json|lock_files|partial|publication)\.py|map/store/|drive/recording\.py|" + _LEARNED
+)
 # Of a file of cli/verbs, help included.
 MAX_VERB_LINES = 80
 
@@ -49,6 +64,22 @@ def depends_on_processor(source: str) -> list[Offence]:
     return found
 
 
+def reads_freely(source: str) -> list[Offence]:
+    """Files that are opened without a look at what they are."""
+    return [
+        (line, "opens a file; use open_regular, read_bytes or read_plain_text of files.untrusted")
+        for line in find_untrusted_reads(ast.parse(source))
+    ]
+
+
+def takes_lax_json(source: str) -> list[Offence]:
+    """JSON that may hold NaN."""
+    return [
+        (line, "uses json; use parse_json and format_json of files.strict_json")
+        for line in find_lax_json(ast.parse(source))
+    ]
+
+
 def is_thick(source: str) -> list[Offence]:
     """The first line too many of a verb: it parses, calls one function and prints."""
     if len(source.splitlines()) <= MAX_VERB_LINES:
@@ -60,6 +91,8 @@ RULES = {
     "meta": Rule(decides_by_meta),
     "messages": Rule(names_options, re.compile(r"cli/")),
     "processor": Rule(depends_on_processor, STORES_NOTHING),
+    "reads": Rule(reads_freely, READS_FREELY),
+    "json": Rule(takes_lax_json, LAX_JSON),
     "verbs": Rule(is_thick, re.compile(r"(?!cli/verbs/)")),
 }
 

@@ -14,6 +14,8 @@ from tests.checks.rules import (
     decides_by_meta,
     depends_on_processor,
     names_options,
+    reads_freely,
+    takes_lax_json,
 )
 
 
@@ -23,7 +25,9 @@ def test_an_offence_is_one_line_that_says_where(tmp_path: Path) -> None:
         (tmp_path / folder / "a.py").write_text(text)
     (line,) = check(tmp_path)  # options are the command line's own
     assert line.startswith(f"{tmp_path}/io/a.py:2: processor: np.sin depends on the processor")
-    (tmp_path / "io" / "b.py").write_text("raise ResweepError('give --poses')\nif log.meta: pass\n")
+    (tmp_path / "io" / "b.py").write_text(
+        "import json\nopen(name)\nraise ResweepError('give --poses')\nif log.meta: pass\n"
+    )
     (tmp_path / "cli" / "verbs").mkdir()
     (tmp_path / "cli" / "verbs" / "a.py").write_text("x = 1\n" * (MAX_VERB_LINES + 1))
     names = [line.partition(": ")[2].partition(":")[0] for line in check(tmp_path)]
@@ -101,3 +105,42 @@ def test_every_dependence_on_the_processor_is_seen(source: str) -> None:
 )
 def test_what_is_exact_is_allowed(source: str) -> None:
     assert not depends_on_processor(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x = path.read_text()",
+        "x = Path(name).read_bytes()",
+        "x = open(name)",
+        "x = path.open('rb')",
+        "x = path.open(encoding='utf-8')",
+        "x = np.load(path)",
+        "x = np.fromfile(path, '<f4')",
+        "x = zipfile.ZipFile(path)",
+        "x = ET.parse(path)",
+    ],
+)
+def test_every_way_to_open_a_file_is_seen(source: str) -> None:
+    assert reads_freely(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x = read_bytes(path)",
+        "x = np.load(io.BytesIO(data))",
+        "x = path.open('wb')",
+        "x = open(path, 'ab')",
+        "x = zipfile.ZipFile(path, 'w')",
+        "x = zipfile.ZipFile(stream)",
+        "x = Log.open(path)",
+    ],
+)
+def test_writing_and_what_is_open_already_are_allowed(source: str) -> None:
+    assert not reads_freely(source)
+
+
+def test_python_s_own_json_is_seen() -> None:
+    assert takes_lax_json("def f():\n    import json\n")
+    assert not takes_lax_json("from resweep.files.strict_json import parse_json\n")

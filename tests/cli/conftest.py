@@ -17,7 +17,7 @@ from resweep.pose import Trajectory, from_xyz_rpy
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one command ended."""
+    """Exit status and output of one command."""
 
     status: int
     out: str
@@ -33,12 +33,12 @@ def resweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
 
-    def run(*words: object) -> Outcome:
+    def run(*args: object) -> Outcome:
         capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
+        with pytest.raises(SystemExit) as result:
+            main([str(word) for word in args])
         captured = capsys.readouterr()
-        return Outcome(int(ended.value.code or 0), captured.out, captured.err)
+        return Outcome(int(result.value.code or 0), captured.out, captured.err)
 
     return run
 

@@ -47,12 +47,12 @@ def test_version(resweep: Any) -> None:
 
 def test_starting_loads_nothing_heavy() -> None:
     heavy = ["matplotlib", "scipy", "trimesh", "zarr", "pydantic", "laspy", "resweep._core"]
-    ended = python(f"import resweep.cli, sys; print([name for name in {heavy} if name in sys.modules])")
-    assert ended.stdout.strip() == "[]", ended.stderr
+    result = python(f"import resweep.cli, sys; print([name for name in {heavy} if name in sys.modules])")
+    assert result.stdout.strip() == "[]", result.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("args", "message"),
     [
         (["simulat"], "No such command 'simulat'"),
         (["simulate"], "Missing argument"),
@@ -63,12 +63,12 @@ def test_starting_loads_nothing_heavy() -> None:
         (["demo", "--seed", "many"], "--seed"),
     ],
 )
-def test_a_command_that_cannot_be_understood_is_one_line_and_2(words: list[str], message: str, resweep: Any) -> None:
-    ended = resweep(*words)
-    assert (ended.status, ended.out) == (2, "")
-    assert ended.err.startswith("resweep: error: ")
-    assert ended.err.count("\n") == 1
-    assert message in ended.err
+def test_a_command_that_cannot_be_understood_is_one_line_and_2(args: list[str], message: str, resweep: Any) -> None:
+    result = resweep(*args)
+    assert (result.status, result.out) == (2, "")
+    assert result.err.startswith("resweep: error: ")
+    assert result.err.count("\n") == 1
+    assert message in result.err
 
 
 @pytest.mark.parametrize(
@@ -89,14 +89,25 @@ def test_what_stops_a_command_is_one_line(
         raise error
 
     monkeypatch.setattr("resweep.io.open_log", fail)
-    ended = resweep("convert", "a", "b")
-    assert (ended.status, ended.out) == (status, "")
-    assert ended.err.startswith(f"resweep: error: {message}")
-    assert ended.err.count("\n") == 1
+    result = resweep("convert", "a", "b")
+    assert (result.status, result.out) == (status, "")
+    assert result.err.startswith(f"resweep: error: {message}")
+    assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("argument", "option"), [("tile_m", "--tile"), ("workers", "--cluster")])
+def test_an_argument_of_the_library_is_named_as_the_option_that_gives_it(
+    argument: str, option: str, resweep: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise package.ResweepError(f"{argument}: cannot be divided")
+
+    monkeypatch.setattr("resweep.io.open_log", fail)
+    assert resweep("build", "a", "-o", "b.world").err == f"resweep: error: {option}: cannot be divided\n"
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("args", "message"),
     [
         (["build", "a", "-o", "b"], "interrupted; the same command goes on where it stopped (its finished stages"),
         (["-q", "build", "a", "-o", "b"], "interrupted; the same command goes on where it stopped"),
@@ -105,16 +116,16 @@ def test_what_stops_a_command_is_one_line(
     ],
 )
 def test_an_interrupted_command_says_whether_it_resumes(
-    words: list[str], message: str, resweep: Any, monkeypatch: pytest.MonkeyPatch
+    args: list[str], message: str, resweep: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("resweep.io.open_log", stop)
-    ended = resweep(*words)
-    assert ended.status == 130
-    assert ended.err.startswith(f"resweep: error: {message}")
-    assert ended.err.count("\n") == 1
+    result = resweep(*args)
+    assert result.status == 130
+    assert result.err.startswith(f"resweep: error: {message}")
+    assert result.err.count("\n") == 1
 
 
 def test_what_is_said_to_resume_is_a_command() -> None:
@@ -129,13 +140,13 @@ def test_each_verb_may_be_quiet_or_verbose(verb: str, resweep: Any) -> None:
 
 
 def test_progress_is_hidden_or_shown_on_demand(room: Path, resweep: Any) -> None:
-    words = ["simulate", room, "-s", "velodyne-vlp-16", "-p", "0,0,0"]
-    assert resweep(*words, "-o", "a").err == ""  # too short to show anything
-    loud = resweep(*words, "-o", "b", "-v").err.splitlines()
+    args = ["simulate", room, "-s", "velodyne-vlp-16", "-p", "0,0,0"]
+    assert resweep(*args, "-o", "a").err == ""  # too short to show anything
+    loud = resweep(*args, "-o", "b", "-v").err.splitlines()
     assert any(line.startswith("sweeping velodyne-vlp-16: 1/1") for line in loud)
-    assert resweep("--verbose", *words, "-o", "c").err.splitlines()[0] == loud[0]
-    assert resweep(*words, "-o", "d", "--quiet").err == ""
-    both = resweep(*words, "-o", "e", "-q", "-v")
+    assert resweep("--verbose", *args, "-o", "c").err.splitlines()[0] == loud[0]
+    assert resweep(*args, "-o", "d", "--quiet").err == ""
+    both = resweep(*args, "-o", "e", "-q", "-v")
     assert (both.status, both.err.count("\n")) == (2, 1)
     assert "exclude each other" in both.err
 
@@ -164,8 +175,8 @@ def test_the_installed_command_is_this_one(tmp_path: Path) -> None:
     script = Path(sys.executable).with_name("resweep")
     if not script.is_file():
         pytest.skip("needs the package installed in this environment")
-    ended = subprocess.run(
+    result = subprocess.run(
         [script, "info", "absent.pcd"], capture_output=True, text=True, timeout=600, cwd=tmp_path, check=False
     )
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr == "resweep: error: absent.pcd: no such file or folder; check the path\n"
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "resweep: error: absent.pcd: no such file or folder; check the path\n"

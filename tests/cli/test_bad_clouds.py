@@ -31,9 +31,9 @@ def write_ply(path: Path, points: Array, kind: str = "uchar", colour: Array | No
     return path
 
 
-def refuse(resweep: Any, path: Path, *words: str) -> str:
+def refuse(resweep: Any, path: Path, *args: str) -> str:
     """The one line of an error; nothing is left on the disk."""
-    done = resweep("build", path, "-o", "w.world", *words)
+    done = resweep("build", path, "-o", "w.world", *args)
     assert done.status == 1, done.out
     (line,) = [line for line in done.err.splitlines() if "warning" not in line]
     assert line.startswith("resweep: error: ")
@@ -41,9 +41,9 @@ def refuse(resweep: Any, path: Path, *words: str) -> str:
     return str(line)
 
 
-def accept(resweep: Any, path: Path, *words: str) -> tuple[rs.World, str]:
+def accept(resweep: Any, path: Path, *args: str) -> tuple[rs.World, str]:
     """The world, and what was said on the way."""
-    done = resweep("build", path, "-o", "w.world", "--overwrite", *FAST, *words)
+    done = resweep("build", path, "-o", "w.world", "--overwrite", *FAST, *args)
     assert done.status == 0, done.err
     return rs.load_world("w.world"), done.err
 
@@ -84,9 +84,9 @@ def test_an_empty_file(resweep: Any, tmp_path: Path) -> None:
 def test_nan_points_are_an_error_that_says_what_leaves_them_out(resweep: Any, tmp_path: Path) -> None:
     points = scan_room(4.0)
     points[7] = np.nan
-    said = refuse(resweep, write_ply(tmp_path / "nan.ply", points))
-    assert "1 of 4050 points hold NaN, infinity or more than 1e+09 m (first: point 7)" in said
-    assert said.endswith("--drop-nan leaves such points out")
+    message = refuse(resweep, write_ply(tmp_path / "nan.ply", points))
+    assert "1 of 4050 points hold NaN, infinity or more than 1e+09 m (first: point 7)" in message
+    assert message.endswith("--drop-nan leaves such points out")
     world, _ = accept(resweep, tmp_path / "nan.ply", "--drop-nan")
     assert np.isfinite(world.layers[0].centre).all()
 
@@ -94,25 +94,25 @@ def test_nan_points_are_an_error_that_says_what_leaves_them_out(resweep: Any, tm
 def test_degrees_and_feet(resweep: Any, tmp_path: Path) -> None:
     points = scan_room(4.0)
     degrees = np.array([8.4, 49.0, 110.0]) + points * [1e-5, 1e-5, 1.0]
-    said = refuse(resweep, write_las(tmp_path / "angles.las", degrees, WGS84))
-    assert "log 'angles': coordinates in degrees (WGS 84), metres are needed" in said
-    assert PDAL in said
-    said = refuse(resweep, write_las(tmp_path / "feet.las", points / 0.3048, FEET))
-    assert "coordinates in US survey foot (NAD83 / Oregon), metres are needed" in said
-    assert PDAL in said
-    said = refuse(resweep, write_ply(tmp_path / "silent.ply", degrees))
-    assert "as longitude and latitude in degrees with heights in metres do" in said
-    assert PDAL in said
+    message = refuse(resweep, write_las(tmp_path / "angles.las", degrees, WGS84))
+    assert "log 'angles': coordinates in degrees (WGS 84), metres are needed" in message
+    assert PDAL in message
+    message = refuse(resweep, write_las(tmp_path / "feet.las", points / 0.3048, FEET))
+    assert "coordinates in US survey foot (NAD83 / Oregon), metres are needed" in message
+    assert PDAL in message
+    message = refuse(resweep, write_ply(tmp_path / "silent.ply", degrees))
+    assert "as longitude and latitude in degrees with heights in metres do" in message
+    assert PDAL in message
 
 
 def test_wild_outliers_are_left_out(resweep: Any, tmp_path: Path) -> None:
     points = scan_room(3.0)
     wild = np.concatenate([points, [[4e5, 0, 0], [0, -9e6, 50]]])
-    world, said = accept(resweep, write_ply(tmp_path / "wild.ply", wild))
-    assert "log 'wild': about 2 points far from all others are left out: beyond x -" in said
+    world, message = accept(resweep, write_ply(tmp_path / "wild.ply", wild))
+    assert "log 'wild': about 2 points far from all others are left out: beyond x -" in message
     assert (np.ptp(world.bounds, axis=0) < 8).all()
-    plain, said = accept(resweep, write_ply(tmp_path / "plain.ply", points))
-    assert "far from" not in said
+    plain, message = accept(resweep, write_ply(tmp_path / "plain.ply", points))
+    assert "far from" not in message
     # Coordinates are rounded around another origin, so a splat or two differ.
     assert len(plain.layers[0]) == pytest.approx(len(world.layers[0]), rel=0.002)
 
@@ -120,8 +120,8 @@ def test_wild_outliers_are_left_out(resweep: Any, tmp_path: Path) -> None:
 def test_duplicates_count_once(resweep: Any, tmp_path: Path) -> None:
     points = scan_room(4.0)
     twice = write_las(tmp_path / "twice.las", np.concatenate([points, points]))
-    world, said = accept(resweep, twice)
-    assert "points repeat another one and count once" in said
+    world, message = accept(resweep, twice)
+    assert "points repeat another one and count once" in message
     once, _ = accept(resweep, write_las(tmp_path / "once.las", points))
     np.testing.assert_array_equal(world.layers[0].centre, once.layers[0].centre)
 
@@ -139,8 +139,8 @@ def test_colours_out_of_range_are_clipped(resweep: Any, tmp_path: Path) -> None:
     points = scan_room(4.0)
     colour = np.tile([100.0, 0.0, 255.0], (len(points), 1))
     colour[:5, 1] = [-3.0, np.nan, 1e9, -1e9, np.inf]
-    world, said = accept(resweep, write_ply(tmp_path / "odd.ply", points, "double", colour))
-    assert "log 'odd': 5 colours lie outside 0 to 255 or are no numbers; they are clipped" in said
+    world, message = accept(resweep, write_ply(tmp_path / "odd.ply", points, "double", colour))
+    assert "log 'odd': 5 colours lie outside 0 to 255 or are no numbers; they are clipped" in message
     assert (world.layers[0].extra["red"] == 100).all()
 
 

@@ -53,8 +53,8 @@ def test_tiles_become_one_cloud_and_parts_of_it_are_asked_for(resweep: Any, surv
 
 
 def test_worlds_are_built_of_tiles_and_become_clouds(resweep: Any, survey: Path) -> None:
-    words = ("--method", "surfels", "--set", "voxel_m=0.5", "--set", "radius_m=0.5", "--set", "normal_radius_m=1.5")
-    built = resweep("build", survey, "-o", "w.world", "--bounds", box(15, 5, 25, 10), *words)
+    args = ("--method", "surfels", "--set", "voxel_m=0.5", "--set", "radius_m=0.5", "--set", "normal_radius_m=1.5")
+    built = resweep("build", survey, "-o", "w.world", "--bounds", box(15, 5, 25, 10), *args)
     assert built.status == 0, built.err
     world = rs.load_world("w.world")
     size = world.bounds[1] - world.bounds[0]
@@ -92,7 +92,7 @@ def test_a_log_becomes_a_cloud_with_a_coordinate_system(resweep: Any, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"),
+    ("args", "problem"),
     [
         (("--bounds", "1,2,3"), "--bounds '1,2,3': expected X0,Y0,X1,Y1 or X0,Y0,X1,Y1,Z0,Z1 in metres"),
         (("--bounds", "a,b,c,d"), "--bounds 'a,b,c,d': expected"),
@@ -106,16 +106,16 @@ def test_a_log_becomes_a_cloud_with_a_coordinate_system(resweep: Any, tmp_path: 
         (("--crs", "none.wkt"), "none.wkt"),
     ],
 )
-def test_wrong_words_are_one_line_each(resweep: Any, survey: Path, words: tuple[str, ...], problem: str) -> None:
-    ended = resweep("convert", survey, "x.copc.laz", *words)
-    assert ended.status != 0
-    (line,) = [line for line in ended.err.splitlines() if "sensor position unknown" not in line]
+def test_wrong_words_are_one_line_each(resweep: Any, survey: Path, args: tuple[str, ...], problem: str) -> None:
+    result = resweep("convert", survey, "x.copc.laz", *args)
+    assert result.status != 0
+    (line,) = [line for line in result.err.splitlines() if "sensor position unknown" not in line]
     assert problem in line
     assert not Path("x.copc.laz").exists()
 
 
 def test_bounds_are_of_clouds(resweep: Any, survey: Path) -> None:
     rs.write_log(rs.Log.from_sweeps([rs.Sweep.from_points(np.eye(3))]), "drive", progress=False)
-    ended = resweep("info", "drive", "--bounds", "0,0,1,1")
-    assert ended.status == 1
-    assert "takes no option 'bounds'" in ended.err
+    result = resweep("info", "drive", "--bounds", "0,0,1,1")
+    assert result.status == 1
+    assert "takes no option 'bounds'" in result.err

@@ -20,7 +20,7 @@ from resweep.scenes import StreetConfig, meadow, street
 from resweep.simulate import Simulator
 from resweep.worlds import World
 
-STANDING = Trajectory(np.array([0.0, 0.2]), np.stack([from_xyz_rpy(0, 0, 2.5)] * 2))
+STATIONARY = Trajectory(np.array([0.0, 0.2]), np.stack([from_xyz_rpy(0, 0, 2.5)] * 2))
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +39,8 @@ def test_a_small_meadow_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(
         "resweep.cli.demos.meadow.make_meadow", lambda output, seed: make_meadow(output, seed, sweeps=2)
     )
-    ended = resweep("demo", "meadow", "-o", "made", "--seed", "3")
-    assert (ended.status, ended.err) == (0, "")
+    result = resweep("demo", "meadow", "-o", "made", "--seed", "3")
+    assert (result.status, result.err) == (0, "")
     made = tmp_path / "made"
     assert [item.name for item in tmp_path.iterdir()] == ["made"]
     record = json.loads((made / "demo.json").read_text())
@@ -48,27 +48,27 @@ def test_a_small_meadow_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for drive in record["drives"]:
         log = open_log(made / drive["sensor"])
         assert (len(log), sum(len(sweep) for sweep in log)) == (2, drive["returns"])
-        assert f"{drive['returns']:,}" in ended.out
+        assert f"{drive['returns']:,}" in result.out
         assert (made / f"{drive['sensor']}-above.png").is_file()
         assert (made / f"{drive['sensor']}-range.png").is_file()
         counted = drive["passage"]
-        assert 0 < counted["passed_grass"] < counted["met_grass"]
+        assert 0 < counted["passed_grass"] < counted["hit_grass"]
         assert counted["aimed_at_wall"] > 500
         assert counted["passed_wall"] == 0
     assert (made / "close-up.png").is_file()
     assert load_poses(made / "poses.txt").end == pytest.approx(0.2)
-    named = [word for line in ended.out.splitlines() for word in line.split() if word.startswith("made/")]
+    named = [word for line in result.out.splitlines() for word in line.split() if word.startswith("made/")]
     assert all((tmp_path / word).exists() for word in named if "SENSOR" not in word)
 
 
 def test_the_main_job_leaves_all_that_it_names(tmp_path: Path, resweep: Any) -> None:
-    ended = resweep("demo", "-o", "made", "--sweeps", "4", "--sensor", "velodyne-vlp-16")
-    assert ended.status == 0
+    result = resweep("demo", "-o", "made", "--sweeps", "4", "--sensor", "velodyne-vlp-16")
+    assert result.status == 0
     assert [item.name for item in tmp_path.iterdir()] == ["made"]
     made = tmp_path / "made"
     for step in range(1, 7):
-        assert f"{step}/6" in ended.err
-    assert [line.partition(":")[0] for line in ended.out.splitlines()[:5]] == [
+        assert f"{step}/6" in result.err
+    assert [line.partition(":")[0] for line in result.out.splitlines()[:5]] == [
         "recorded",
         "world",
         "objects",
@@ -142,15 +142,15 @@ def test_an_earlier_demo_is_replaced_only_when_asked(tmp_path: Path, resweep: An
     (tmp_path / "demo-output" / "thesis.txt").write_text("years of work")
     assert "--overwrite" in resweep("demo").err
     assert "not written by the demo" in resweep("demo", "--overwrite").err
-    for words, message in (
+    for args, message in (
         (["moon"], "no such demo"),
         (["meadow", "--sensor", "livox-avia"], "leave out --log and --sensor"),
         (["-o", "new", "--log", "absent"], "absent"),
         (["-o", "new", "--sensor", "velodyne-hdl-33"], "velodyne-hdl-32e"),
     ):
-        ended = resweep("demo", *words)
-        assert (ended.status, ended.err.count("\n")) == (1, 1)
-        assert message in ended.err
+        result = resweep("demo", *args)
+        assert (result.status, result.err.count("\n")) == (1, 1)
+        assert message in result.err
     assert (tmp_path / "demo-output" / "thesis.txt").read_text() == "years of work"
 
 
@@ -158,8 +158,8 @@ def test_more_returns_a_beam_reach_further_behind_grass(place: World) -> None:
     shares = {}
     for mode in ("first", "strongest", "multiple"):
         simulator = simulated(place, **{"receiver.mode": mode})
-        shares[mode] = count_passage(simulator, simulator.sweep(STANDING), STANDING, 0).grass_share
-    # The first return of a beam that met grass is the grass, but where a plant or pole stands before it.
+        shares[mode] = count_passage(simulator, simulator.sweep(STATIONARY), STATIONARY, 0).grass_share
+    # The first return of a beam that hit grass is the grass, but where a plant or pole stands before it.
     assert shares["first"] < 0.1
     assert shares["first"] < shares["multiple"]
     assert 0.2 < shares["multiple"] < 0.9
@@ -168,9 +168,9 @@ def test_more_returns_a_beam_reach_further_behind_grass(place: World) -> None:
 def test_a_wall_that_let_beams_through_would_be_counted(place: World) -> None:
     simulator = simulated(place)
     without = World([layer for layer in place.layers if layer.name != "structures"], place.origin)
-    through = simulated(without).sweep(STANDING)
-    assert count_passage(simulator, simulator.sweep(STANDING), STANDING, 0).wall_share == 0.0
-    assert count_passage(simulator, through, STANDING, 0).wall_share > 0.05
+    through = simulated(without).sweep(STATIONARY)
+    assert count_passage(simulator, simulator.sweep(STATIONARY), STATIONARY, 0).wall_share == 0.0
+    assert count_passage(simulator, through, STATIONARY, 0).wall_share > 0.05
 
 
 def test_what_to_type_next_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

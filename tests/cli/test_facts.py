@@ -33,10 +33,10 @@ def clouds(tmp_path: Path) -> Path:
 
 
 def test_info_names_classes_by_the_vocabulary(resweep: Any, clouds: Path) -> None:
-    def facts(*words: object) -> dict[str, Any]:
-        ended = resweep("info", *words, "--json")
-        assert ended.status == 0, ended.err
-        return dict(json.loads(ended.out))
+    def facts(*args: object) -> dict[str, Any]:
+        result = resweep("info", *args, "--json")
+        assert result.status == 0, result.err
+        return dict(json.loads(result.out))
 
     assert facts(clouds)["first sweep: labels"] == {"label 40": 300}
     assert facts(clouds)["vocabulary"].startswith("unknown")
@@ -60,10 +60,10 @@ def test_a_converted_sweep_file_keeps_what_is_known(resweep: Any, clouds: Path) 
 
 
 def test_labels_must_be_known_and_have_a_meaning(resweep: Any, clouds: Path, room: Path) -> None:
-    for words in (("info", clouds), ("view", clouds), ("build", clouds, "-o", "w")):
-        ended = resweep(*words, "--labels", "semantickity")
-        assert ended.status == 1
-        assert "labels 'semantickity': no such vocabulary, and no YAML file; did you mean 'semantickitti'" in ended.err
+    for args in (("info", clouds), ("view", clouds), ("build", clouds, "-o", "w")):
+        result = resweep(*args, "--labels", "semantickity")
+        assert result.status == 1
+        assert "labels 'semantickity': no such vocabulary, and no YAML file; did you mean 'semantickitti'" in result.err
     assert "room.obj is neither" in resweep("info", room, "--labels", "semantickitti").err
 
 
@@ -83,8 +83,8 @@ def test_build_maps_by_the_vocabulary_that_is_given(
 
 def test_errors_of_the_library_get_the_options_that_help(resweep: Any, clouds: Path) -> None:
     (clouds / "000001.pcd").write_bytes((clouds / "000001.pcd").read_bytes()[:-7])
-    said = resweep("convert", clouds, "out", "--format", "ply").err
-    assert said.rstrip().endswith("fetch or write it again; --keep-going leaves such sweeps out")
+    message = resweep("convert", clouds, "out", "--format", "ply").err
+    assert message.rstrip().endswith("fetch or write it again; --keep-going leaves such sweeps out")
     with pytest.raises(rs.ResweepError) as caught:
         list(rs.open_log(clouds))
     assert "--" not in str(caught.value)
@@ -102,20 +102,20 @@ def unplaced(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("words", "advice"),
+    ("args", "advice"),
     [
-        (["build", "scans", "-o", "w"], "knows no poses; give --poses FILE or --odometry to find them"),
+        (["build", "scans", "-o", "w"], "has no poses; give --poses FILE or --odometry to find them"),
         (
             ["simulate", "scene:street", "-s", "velodyne-vlp-16", "--like", "scans", "-o", "out"],
-            "knows no poses; give --poses FILE",
+            "has no poses; give --poses FILE",
         ),
         (
             ["replay", "scans", "-w", "scene:street", "-s", "velodyne-vlp-16", "-o", "out"],
-            "knows no poses, so it cannot be replayed; give --poses FILE",
+            "has no poses, so it cannot be replayed; give --poses FILE",
         ),
     ],
 )
 def test_unknown_poses_are_asked_for_in_the_options_of_the_command(
-    words: list[str], advice: str, resweep: Any, unplaced: Path
+    args: list[str], advice: str, resweep: Any, unplaced: Path
 ) -> None:
-    assert resweep(*words).err == f"resweep: error: log '{unplaced.name}': {advice}\n"
+    assert resweep(*args).err == f"resweep: error: log '{unplaced.name}': {advice}\n"

@@ -44,20 +44,20 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "drive", folder / "place.world"
 
 
-def simulated(resweep: Any, recorded: tuple[Path, Path], out: str, *words: str, like: bool = True) -> tuple[Log, str]:
+def simulated(resweep: Any, recorded: tuple[Path, Path], out: str, *args: str, like: bool = True) -> tuple[Log, str]:
     drive, world = recorded
     source = ("--like" if like else "--poses", drive)
-    told = resweep(
+    result = resweep(
         *("simulate", world, "-s", "velodyne-hdl-32e", *source, "--offset", "0,0,-0.5", "-o", out),
-        *("--format", "semantickitti", "--sweeps", "2", *words),
+        *("--format", "semantickitti", "--sweeps", "2", *args),
     )
-    assert told.status == 0, told.err
-    return rs.open_log(out, empty_beams=False), told.out
+    assert result.status == 0, result.err
+    return rs.open_log(out, empty_beams=False), result.out
 
 
 def test_labels_intensity_and_noise_survive_to_the_written_sequence(resweep: Any, recorded: tuple[Path, Path]) -> None:
-    log, told = simulated(resweep, recorded, "sim")
-    assert "range noise 20 mm\n" in told
+    log, result = simulated(resweep, recorded, "sim")
+    assert "range noise 20 mm\n" in result
     assert log.meta["range_noise"] == "20 mm"
     assert log.sensor is not None
     assert log.sensor.receiver.range_noise_sigma_m == 0.02
@@ -72,11 +72,11 @@ def test_labels_intensity_and_noise_survive_to_the_written_sequence(resweep: Any
     world = sweep.world_points()
     assert np.quantile(np.abs(world[road, 2]), 0.95) < 0.05
     assert np.quantile(np.abs(world[wall, 0] - 12), 0.95) < 0.05
-    near = np.abs(world[wall, 1]) < 3  # met squarely
+    near = np.abs(world[wall, 1]) < 3  # hit squarely
     assert np.median(sweep.intensity[wall][near]) > 3 * np.median(sweep.intensity[road])
     # The same seed without noise: what differs is the noise, of 20 mm, and its rounding.
-    clean, told = simulated(resweep, recorded, "clean", "--noise-m", "0")
-    assert "range noise 0 mm (the sensor's own: 20 mm)" in told
+    clean, result = simulated(resweep, recorded, "clean", "--noise-m", "0")
+    assert "range noise 0 mm (the sensor's own: 20 mm)" in result
     apart = sweep.range - clean[1].range
     assert np.std(apart) == pytest.approx(0.02, rel=0.1)
 
@@ -90,9 +90,9 @@ def test_noise_is_the_sensors_own_with_like_and_without_and_settings_win(
         return sensor.receiver.range_noise_sigma_m
 
     for like in (True, False):
-        _, told = simulated(resweep, recorded, f"own{like}", like=like)
+        _, result = simulated(resweep, recorded, f"own{like}", like=like)
         assert sigma(f"own{like}") == 0.02
-        assert "range noise 20 mm\n" in told
+        assert "range noise 20 mm\n" in result
     simulated(resweep, recorded, "set", "--set", "receiver.range_noise_sigma_m=0.03")
     assert sigma("set") == 0.03
     simulated(resweep, recorded, "given", "--noise-m", "0.01", like=False)
@@ -127,10 +127,10 @@ def test_like_alone_fires_the_recorded_beams_and_evaluation_matches_each(
     resweep: Any, street_drive: tuple[Path, Path]
 ) -> None:
     drive, world = street_drive
-    told = resweep("simulate", world, "--like", drive, "-o", "again")
-    assert told.status == 0, told.err
-    assert f"again: 5 sweeps of the recorded beams of {drive}" in told.out
-    assert "range noise 0 mm: the world holds the recording's, --noise-m adds to it" in told.out
+    result = resweep("simulate", world, "--like", drive, "-o", "again")
+    assert result.status == 0, result.err
+    assert f"again: 5 sweeps of the recorded beams of {drive}" in result.out
+    assert "range noise 0 mm: the world holds the recording's, --noise-m adds to it" in result.out
     again, log = rs.open_log("again"), rs.open_log(drive)
     np.testing.assert_array_equal(again.times, log.times)
     np.testing.assert_array_equal(again.poses, log.poses)
@@ -157,38 +157,38 @@ def test_the_same_in_python(street_drive: tuple[Path, Path]) -> None:
     assert error_m < 0.03
     other = rs.resimulate(log, place, "velodyne-hdl-32e")
     np.testing.assert_array_equal(other.times, log.times)
-    with pytest.raises(rs.ResweepError, match="knows no poses"):
+    with pytest.raises(rs.ResweepError, match="has no poses"):
         rs.resimulate(replace(log, poses_known=False), place)
 
 
-@pytest.mark.parametrize("words", [(), ("-s", "velodyne-hdl-32e"), ("-s", "velodyne-hdl-32e", "--standing")])
+@pytest.mark.parametrize("args", [(), ("-s", "velodyne-hdl-32e"), ("-s", "velodyne-hdl-32e", "--standing")])
 def test_like_keeps_the_sweeps_and_their_times(
-    resweep: Any, street_drive: tuple[Path, Path], words: tuple[str, ...]
+    resweep: Any, street_drive: tuple[Path, Path], args: tuple[str, ...]
 ) -> None:
     drive, world = street_drive
-    told = resweep("simulate", world, "--like", drive, "-o", "again", *words)
-    assert told.status == 0, told.err
+    result = resweep("simulate", world, "--like", drive, "-o", "again", *args)
+    assert result.status == 0, result.err
     again, log = rs.open_log("again"), rs.open_log(drive)
     np.testing.assert_array_equal(again.times, STARTS)
     np.testing.assert_allclose(again.poses, log.poses, atol=1e-9)
     assert len(again[4]) > 1000
-    assert resweep("simulate", world, "--like", drive, "-o", "two", "--sweeps", 2, *words).status == 0
+    assert resweep("simulate", world, "--like", drive, "-o", "two", "--sweeps", 2, *args).status == 0
     np.testing.assert_array_equal(rs.open_log("two").times, STARTS[:2])
-    refused = resweep("simulate", world, "--like", drive, "-o", "six", "--sweeps", 6, *words)
+    refused = resweep("simulate", world, "--like", drive, "-o", "six", "--sweeps", 6, *args)
     assert "holds 5 sweeps, 6 are asked for" in refused.err
 
 
 def test_what_recorded_beams_cannot_do_is_refused(resweep: Any, street_drive: tuple[Path, Path]) -> None:
     drive, world = street_drive
-    for words, said in (
+    for args, message in (
         (("-s", "recorded", "-p", "0,0,2"), "--sensor recorded: fires the beams of a log; give that with --like LOG"),
         (("-p", "0,0,2"), "--sensor: missing"),
         (("--like", drive, "--offset", "0,0,1"), "--offset: recorded beams leave as they were recorded"),
         (("--like", drive, "--standing"), "--standing: recorded beams"),
         (("--like", drive, "--rate", "5"), "--rate: recorded beams"),
     ):
-        refused = resweep("simulate", world, *words, "-o", "no")
-        assert (refused.status, said in refused.err) == (1, True), refused.err
+        refused = resweep("simulate", world, *args, "-o", "no")
+        assert (refused.status, message in refused.err) == (1, True), refused.err
     noisy = resweep("simulate", world, "--like", drive, "--sweeps", 1, "--noise-m", "0.05", "-o", "noisy")
     assert "range noise 50 mm (the sensor's own: 0 mm)" in noisy.out
     catalog = resweep("simulate", world, "-s", STREET_SENSOR, "--like", drive, "--sweeps", 1, "-o", "catalog")

@@ -1,4 +1,4 @@
-"""``--memory``: bounds that cannot hold are told before any work, and a long drive takes what a short one takes."""
+"""``--memory``: bounds that cannot hold are reported before any work, and a long drive takes what a short one takes."""
 
 from __future__ import annotations
 
@@ -36,48 +36,48 @@ def test_the_size_of_a_saved_world_is_known_without_reading_it(big: Path, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "words",
+    "args",
     [
         ["simulate", "big.world", "-s", SENSOR, "--scenario", "hidden-car", "-o", "out"],
         ["dataset", "plan.yaml", "-o", "out"],
     ],
-    ids=lambda words: words[0],
+    ids=lambda args: args[0],
 )
-def test_a_world_beyond_the_bound_is_told_in_one_line(
-    big: Path, resweep: Any, monkeypatch: pytest.MonkeyPatch, words: list[str]
+def test_a_world_beyond_the_bound_is_reported_in_one_line(
+    big: Path, resweep: Any, monkeypatch: pytest.MonkeyPatch, args: list[str]
 ) -> None:
     Path("plan.yaml").write_text(PLAN)
     monkeypatch.setattr("resweep.memory.measure_resident_memory", lambda: 275_000_000)
-    ended = resweep(*words, "--memory", "300MB", "-q")
-    assert ended.status != 0
-    assert ended.err.count("\n") == 1
-    assert "memory of 300.0 MB is too small: the world big.world takes" in ended.err
-    assert "give at least" in ended.err
+    result = resweep(*args, "--memory", "300MB", "-q")
+    assert result.status != 0
+    assert result.err.count("\n") == 1
+    assert "memory of 300.0 MB is too small: the world big.world takes" in result.err
+    assert "give at least" in result.err
     assert not Path("out").exists()
 
 
 @pytest.mark.parametrize("verb", ["simulate", "dataset", "replay", "evaluate"])
-def test_a_wrong_size_is_told_before_the_work(resweep: Any, big: Path, verb: str) -> None:
-    words = {
+def test_a_wrong_size_is_reported_before_the_work(resweep: Any, big: Path, verb: str) -> None:
+    args = {
         "simulate": ["big.world", "-s", SENSOR, "-p", "0,0,2", "-o", "out"],
         "dataset": ["edge-cases", "-o", "out"],
         "replay": ["big.world", "-w", "big.world", "-s", SENSOR, "-o", "out"],
         "evaluate": ["big.world", "big.world"],
     }[verb]
-    ended = resweep(verb, *words, "--memory", "4XB")
-    assert ended.status != 0
-    assert "memory '4XB': expected a size such as 4GB" in ended.err
+    result = resweep(verb, *args, "--memory", "4XB")
+    assert result.status != 0
+    assert "memory '4XB': expected a size such as 4GB" in result.err
     assert not Path("out").exists()
 
 
 def test_the_bound_changes_no_byte_and_no_resumed_work(resweep: Any, big: Path) -> None:
-    words = ["simulate", big, "-s", SENSOR, "-p", "0,0,2", "--rays", "single", "-q"]
-    assert resweep(*words, "-o", "one").status == 0
-    assert resweep(*words, "-o", "two", "--memory", "3GB").status == 0
+    args = ["simulate", big, "-s", SENSOR, "-p", "0,0,2", "--rays", "single", "-q"]
+    assert resweep(*args, "-o", "one").status == 0
+    assert resweep(*args, "-o", "two", "--memory", "3GB").status == 0
     assert open_log("one")[0].range.tobytes() == open_log("two")[0].range.tobytes()
 
 
-def test_what_is_left_is_told_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_left_is_reported_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resweep.memory.measure_resident_memory", lambda: 200_000_000)
     assert find_spare_memory(1_000_000_000, 300_000_000, "it") == 500_000_000
 
@@ -93,10 +93,10 @@ def _simulate_peak_mb(room: Path, folder: Path, sweeps: int) -> float:
     """Peak memory in megabytes of simulating so many sweeps in a process of its own."""
     lines = [f"{0.1 * at:.3f} {0.01 * at:.3f} 0 0 0 0 0 1" for at in range(sweeps + 2)]
     (folder / "poses.tum").write_text("\n".join(lines) + "\n")
-    words = [room, "-s", SENSOR, "-p", folder / "poses.tum", "--sweeps", sweeps, "-o", folder / f"out{sweeps}"]
-    words += ["--rays", "single", "-q"]
+    args = [room, "-s", SENSOR, "-p", folder / "poses.tum", "--sweeps", sweeps, "-o", folder / f"out{sweeps}"]
+    args += ["--rays", "single", "-q"]
     code = "import sys; from resweep.cli import main; main(sys.argv[1:])"
-    process = subprocess.Popen([sys.executable, "-c", code, "simulate", *map(str, words)], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, "-c", code, "simulate", *map(str, args)], stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0

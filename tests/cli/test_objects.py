@@ -111,7 +111,7 @@ def test_the_gallery_shows_the_objects(tmp_path, bank) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("args", "message"),
     [
         (["absent", "-o", "b"], "absent: no such log or bank"),
         (["YARD"], "is no bank; to build one from this log, give -o BANK"),
@@ -126,9 +126,9 @@ def test_the_gallery_shows_the_objects(tmp_path, bank) -> None:
         (["YARD", "-o", "YARD", "--overwrite"], "exists and is not a bank"),
     ],
 )
-def test_mistakes_are_one_line_and_leave_nothing(resweep, yard, bank, tmp_path, words, message) -> None:
+def test_mistakes_are_one_line_and_leave_nothing(resweep, yard, bank, tmp_path, args, message) -> None:
     named = {"YARD": yard, "BANK": bank}
-    done = resweep("objects", *(named.get(word, word) for word in words))
+    done = resweep("objects", *(named.get(word, word) for word in args))
     assert done.status != 0
     assert message in done.err
     assert len(done.err.strip().splitlines()) == 1

@@ -71,14 +71,14 @@ def test_poses_found_are_written(resweep, bare: Path, sweeps: Log) -> None:
 
 
 def test_held_out_sweeps_of_a_log_without_poses(resweep, bare: Path) -> None:
-    words = ("--holdout", 2, "--method", "surfels", *SETTINGS)
-    result = resweep("evaluate", bare, *words, "--odometry", "--json")
+    args = ("--holdout", 2, "--method", "surfels", *SETTINGS)
+    result = resweep("evaluate", bare, *args, "--odometry", "--json")
     assert result.status == 0, result.err
     assert json.loads(result.out.splitlines()[-1])["range_median_m"] < 0.1
     assert "--holdout" in resweep("evaluate", bare, bare, "--odometry").err
 
 
-def test_further_logs_are_moved_onto_the_first_and_it_is_told(resweep, sweeps: Log) -> None:
+def test_further_logs_are_moved_onto_the_first_and_it_is_reported(resweep, sweeps: Log) -> None:
     rs.write_log(sweeps, "first")
     off = sweeps.poses @ from_xyz_rpy(0.5, 0.3, 0.1, yaw=0.02)
     rs.write_log(rs.open_log("first", poses=off), "second")

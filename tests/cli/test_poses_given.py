@@ -24,7 +24,7 @@ SURFELS = ("-m", "surfels", *(word for setting in QUICK for word in ("--set", se
 
 @pytest.fixture(scope="module")
 def drive() -> Log:
-    """Four sweeps of a standing sensor, 2 m further each time, in a street far from the origin."""
+    """Four sweeps of a stationary sensor, 2 m further each time, in a street far from the origin."""
     sensor = rs.load_sensor("velodyne-vlp-16").with_(rotation_rate_hz=20, **{"beam.rays": "single"})
     poses = np.stack([from_xyz_rpy(2.0 * at, 0, 1.9) for at in range(4)])
     log = Simulator(street(seed=3), sensor, seed=1).run(poses, starts=0.25 * np.arange(4))
@@ -68,16 +68,16 @@ def test_a_folder_without_packets_works_with_poses(resweep: Any, folder: Path, d
     assert held.status == 0, held.err
 
 
-@pytest.mark.parametrize("words", [("lines.txt",), ("timed.tum",), ("lines.txt", "--pose-rate", "4")])
+@pytest.mark.parametrize("args", [("lines.txt",), ("timed.tum",), ("lines.txt", "--pose-rate", "4")])
 def test_poses_come_with_times_a_rate_or_line_by_line(
-    resweep: Any, folder: Path, drive: Log, words: tuple[str, ...]
+    resweep: Any, folder: Path, drive: Log, args: tuple[str, ...]
 ) -> None:
-    given = ("--poses", Path("given") / words[0], *words[1:])
+    given = ("--poses", Path("given") / args[0], *args[1:])
     assert resweep("convert", folder, "copy", "--format", "sweep", *given).status == 0
     copy = rs.open_log("copy")
     np.testing.assert_allclose(copy.poses, drive.poses, atol=1e-6)
     assumed = np.arange(4) / 10
-    np.testing.assert_allclose(copy.times, assumed if words == ("lines.txt",) else drive.times, atol=1e-9)
+    np.testing.assert_allclose(copy.times, assumed if args == ("lines.txt",) else drive.times, atol=1e-9)
 
 
 def test_poses_in_the_folder_are_found(folder: Path, drive: Log) -> None:
@@ -125,9 +125,9 @@ def test_a_raw_drive_without_packets_is_deskewed_by_given_poses(tmp_path: Path) 
 def test_the_suggested_command_stands_in_the_map_where_the_log_cannot_be_driven_like(resweep: Any, drive: Log) -> None:
     rs.write_log(drive, "drive", progress=False)
     built = resweep("build", "drive", "--sweeps", "2:4", "-o", "a b.world", *SURFELS)
-    words = suggested(built.out)
-    assert words[words.index("--poses") + 1] == "-196.00,310.00,43.80,0.00"
-    again = resweep(*words)
+    args = suggested(built.out)
+    assert args[args.index("--poses") + 1] == "-196.00,310.00,43.80,0.00"
+    again = resweep(*args)
     assert (again.status, again.err) == (0, "")
     assert len(rs.open_log("out")[0]) > 1000
     first = suggested(resweep("build", "drive", "--sweeps", "0:2", "-o", "b.world", *SURFELS).out)
@@ -141,8 +141,8 @@ def test_a_sweep_that_hits_nothing_is_warned_of(resweep: Any, drive: Log) -> Non
     ):
         assert len(far(from_xyz_rpy(0, 900, 2))) == 0
     rs.write_log(drive, "drive", progress=False)
-    for words in ((), ("-s", "velodyne-vlp-16")):
-        result = resweep("simulate", "scene:street", "--like", "drive", "-o", "far", "--overwrite", *words)
+    for args in ((), ("-s", "velodyne-vlp-16")):
+        result = resweep("simulate", "scene:street", "--like", "drive", "-o", "far", "--overwrite", *args)
         assert result.status == 0
         assert result.err.count("beams hit anything. The sensor stood at -200.0, 310.0, 43.8 m") == 1
         assert "m outside the world's bounds (" in result.err

@@ -46,23 +46,23 @@ class Stop:
 def test_an_interrupted_simulation_resumes_to_the_byte(
     room: Path, drive: Path, resweep: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:
-    words = ["simulate", room, *QUICK, "-p", drive, "-f", format, "-o"]
-    assert resweep(*words, "unbroken").status == 0
+    args = ["simulate", room, *QUICK, "-p", drive, "-f", format, "-o"]
+    assert resweep(*args, "unbroken").status == 0
     stop = Stop(monkeypatch)
     stop.at = 2
-    ended = resweep(*words, "out")
-    assert ended.status == 130
-    assert ended.err.endswith(
+    result = resweep(*args, "out")
+    assert result.status == 130
+    assert result.err.endswith(
         "interrupted; the same command goes on where it stopped (its finished sweeps are kept beside the output)\n"
     )
     assert not (tmp_path / "out").exists()
     stop.at = None
     stop.made.clear()
-    ended = resweep(*words, "out")
-    assert ended.status == 0
-    assert f"{tmp_path / 'out.partial'}: resuming; 2 of 3 sweeps were finished before" in ended.err
-    assert "3 sweeps" in ended.out
-    assert "2 of them from before" in ended.out
+    result = resweep(*args, "out")
+    assert result.status == 0
+    assert f"{tmp_path / 'out.partial'}: resuming; 2 of 3 sweeps were finished before" in result.err
+    assert "3 sweeps" in result.out
+    assert "2 of them from before" in result.out
     assert stop.made == [2]
     assert content(tmp_path / "out") == content(tmp_path / "unbroken")
     assert not (tmp_path / "out.partial").exists()
@@ -75,8 +75,8 @@ def test_an_interrupted_conversion_resumes_to_the_byte(
     import resweep.io.files.sweep_file as sweep_file
 
     assert resweep("simulate", room, *QUICK, "-p", drive, "-o", "log").status == 0
-    words = ["convert", "log", "-f", format]
-    assert resweep(*words, "unbroken").status == 0
+    args = ["convert", "log", "-f", format]
+    assert resweep(*args, "unbroken").status == 0
     read = sweep_file._read
 
     def stop(path: Path) -> Any:
@@ -86,10 +86,10 @@ def test_an_interrupted_conversion_resumes_to_the_byte(
 
     with monkeypatch.context() as patch:
         patch.setattr(sweep_file, "_read", stop)
-        assert resweep(*words, "out").status == 130
-    ended = resweep(*words, "out")
-    assert "resuming; 2 of 3 sweeps were finished before" in ended.err
-    assert ended.out.startswith(f"out: 3 sweeps as {format}, 2 of them from before\n")
+        assert resweep(*args, "out").status == 130
+    result = resweep(*args, "out")
+    assert "resuming; 2 of 3 sweeps were finished before" in result.err
+    assert result.out.startswith(f"out: 3 sweeps as {format}, 2 of them from before\n")
     assert content(tmp_path / "out") == content(tmp_path / "unbroken")
 
 
@@ -97,27 +97,27 @@ def test_an_interrupted_conversion_resumes_to_the_byte(
 def test_finished_sweeps_of_other_work_are_discarded_with_a_word(
     room: Path, drive: Path, resweep: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    words = {"-p": drive, "-f": "sweep", "--seed": "1"}
+    args = {"-p": drive, "-f": "sweep", "--seed": "1"}
 
     def simulate(output: str) -> Any:
-        return resweep("simulate", room, *QUICK, *(word for pair in words.items() for word in pair), "-o", output)
+        return resweep("simulate", room, *QUICK, *(word for pair in args.items() for word in pair), "-o", output)
 
     stop = Stop(monkeypatch)
     stop.at = 2
     assert simulate("out").status == 130
     stop.at = None
     if change == "seed":
-        words["--seed"] = "2"
+        args["--seed"] = "2"
     elif change == "format":
-        words["-f"] = "pcd"
+        args["-f"] = "pcd"
     else:
         file = {"world": room, "poses": drive}[change]
         os.utime(file, ns=(time.time_ns(), file.stat().st_mtime_ns + 1))
-    ended = simulate("out")
-    assert ended.status == 0
+    result = simulate("out")
+    assert result.status == 0
     other = "other settings" if change in ("seed", "format") else "other inputs"
-    assert f"out.partial: finished sweeps of a log with {other} are discarded; starting over" in ended.err
-    assert "from before" not in ended.out
+    assert f"out.partial: finished sweeps of a log with {other} are discarded; starting over" in result.err
+    assert "from before" not in result.out
     simulate("unbroken")
     assert content(tmp_path / "out") == content(tmp_path / "unbroken")
 
@@ -125,21 +125,21 @@ def test_finished_sweeps_of_other_work_are_discarded_with_a_word(
 def test_the_old_log_stays_until_the_new_one_is_whole(
     room: Path, drive: Path, resweep: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ["simulate", room, *QUICK, "-p", drive, "-o", "out"]
-    resweep(*words)
+    args = ["simulate", room, *QUICK, "-p", drive, "-o", "out"]
+    resweep(*args)
     old = content(tmp_path / "out")
     stop = Stop(monkeypatch)
     stop.at = 1
-    assert resweep(*words, "--seed", 3, "--overwrite").status == 130
+    assert resweep(*args, "--seed", 3, "--overwrite").status == 130
     assert content(tmp_path / "out") == old
     stop.at = None
-    assert resweep(*words, "--seed", 3, "--overwrite").status == 0
+    assert resweep(*args, "--seed", 3, "--overwrite").status == 0
     assert content(tmp_path / "out") != old
     assert sorted(item.name for item in tmp_path.iterdir()) == ["drive.tum", "out", "room.obj"]
 
 
 @pytest.mark.parametrize(
-    "words",
+    "args",
     [
         ["build", "log", "-o", "out"],
         ["simulate", "world", "-s", SENSOR, "-p", "0,0,0", "-o", "out"],
@@ -153,10 +153,10 @@ def test_the_old_log_stays_until_the_new_one_is_whole(
         ["demo", "-o", "out"],
         ["merge", "day", "night", "-o", "out"],
     ],
-    ids=lambda words: words[0],
+    ids=lambda args: args[0],
 )
 def test_every_command_that_writes_refuses_an_output_that_another_process_writes(
-    resweep: Any, tmp_path: Path, words: list[str]
+    resweep: Any, tmp_path: Path, args: list[str]
 ) -> None:
     code = """
 import sys
@@ -170,12 +170,12 @@ with lock_local(Path("out")):
     with subprocess.Popen([sys.executable, "-c", code], **options) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        ended = resweep(*words)
-        assert ended.status == 1
-        assert f"out: another process is writing it (pid {other.pid}, since 20" in ended.err
-        assert ended.err.endswith("; wait for it or choose another name\n")
+        result = resweep(*args)
+        assert result.status == 1
+        assert f"out: another process is writing it (pid {other.pid}, since 20" in result.err
+        assert result.err.endswith("; wait for it or choose another name\n")
         other.kill()
-    assert "another process" not in resweep(*words[:1], "absent", *words[2:]).err
+    assert "another process" not in resweep(*args[:1], "absent", *args[2:]).err
 
 
 def test_a_killed_command_resumes_and_a_second_one_is_refused(
@@ -194,19 +194,19 @@ def slow(self, *args, index=0, **options):
 Simulator.sweep = slow
 main()
 """
-    words = ["simulate", room, *QUICK, "-p", drive, "-o", tmp_path / "out"]
+    args = ["simulate", room, *QUICK, "-p", drive, "-o", tmp_path / "out"]
 
-    first = subprocess.Popen([sys.executable, "-c", code, *map(str, words)], stdout=subprocess.PIPE, text=True)
+    first = subprocess.Popen([sys.executable, "-c", code, *map(str, args)], stdout=subprocess.PIPE, text=True)
     with first:
         assert first.stdout is not None
         assert first.stdout.readline() == "waiting\n"
-        second = resweep(*words, "--seed", "1")
+        second = resweep(*args, "--seed", "1")
         assert second.status == 1
         assert second.err.startswith(f"resweep: error: {tmp_path / 'out'}: another process is writing it (pid ")
         assert f"(pid {first.pid}, since 20" in second.err
         assert second.err.count("\n") == 1
         os.kill(first.pid, signal.SIGKILL)
-    third = resweep(*words)
+    third = resweep(*args)
     assert third.status == 0, third.err
     assert "resuming; 2 of 3 sweeps were finished before" in third.err
     assert len(open_log(tmp_path / "out")) == 3
@@ -219,22 +219,22 @@ def test_an_interrupted_evaluation_resumes_after_its_build(
     import json
 
     assert resweep("simulate", room, *QUICK, *FEW_BEAMS, "-p", drive, "-o", "log").status == 0
-    words = ["evaluate", "log", "--holdout", 1, "-m", "surfels", "-o"]
-    assert resweep(*words, "unbroken.json").status == 0
+    args = ["evaluate", "log", "--holdout", 1, "-m", "surfels", "-o"]
+    assert resweep(*args, "unbroken.json").status == 0
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr("resweep.evaluation.holdout.evaluate", stop)
-        ended = resweep(*words, "report.json")
-        assert ended.err.endswith(
+        result = resweep(*args, "report.json")
+        assert result.err.endswith(
             "goes on where it stopped (the finished stages of its build are kept beside the report)\n"
         )
-        assert resweep(*words[:-1]).err.endswith("resweep: error: interrupted\n")  # nothing is kept without a report
+        assert resweep(*args[:-1]).err.endswith("resweep: error: interrupted\n")  # nothing is kept without a report
     assert (tmp_path / "report.json.partial").is_dir()
-    ended = resweep(*words, "report.json")
-    assert "report.json.partial: resuming; finished before: " in ended.err
+    result = resweep(*args, "report.json")
+    assert "report.json.partial: resuming; finished before: " in result.err
     assert not (tmp_path / "report.json.partial").exists()
     again, once = (json.loads((tmp_path / name).read_text()) for name in ("report.json", "unbroken.json"))
     for report in (again, once):

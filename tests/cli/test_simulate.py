@@ -25,18 +25,18 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("format", WRITABLE)
 def test_each_format_opens_again(format: str, room: Path, drive: Path, resweep: Any) -> None:
-    ended = resweep("simulate", room, "-s", SENSOR, "-p", drive, "-o", "out", "--format", format)
-    assert (ended.status, ended.err) == (0, "")
+    result = resweep("simulate", room, "-s", SENSOR, "-p", drive, "-o", "out", "--format", format)
+    assert (result.status, result.err) == (0, "")
     log = open_log("out")
     returns = sum(len(sweep) for sweep in log)
     assert len(log) == 3
-    assert f"out: 3 sweeps of {SENSOR} as {format}" in ended.out
-    assert f"{returns:,} returns on {3 * 28_928:,} beams" in ended.out
-    assert "real time" in ended.out
+    assert f"out: 3 sweeps of {SENSOR} as {format}" in result.out
+    assert f"{returns:,} returns on {3 * 28_928:,} beams" in result.out
+    assert "real time" in result.out
 
 
 def test_a_standing_pose_measures_the_room(room: Path, resweep: Any) -> None:
-    words = [
+    args = [
         "simulate",
         room,
         "-s",
@@ -51,7 +51,7 @@ def test_a_standing_pose_measures_the_room(room: Path, resweep: Any) -> None:
         "2",
         *EXACT,
     ]
-    assert resweep(*words).status == 0
+    assert resweep(*args).status == 0
     log = open_log("out")
     assert len(log) == 2
     # Turned to the left, 3 m further ahead is y = 3: the walls are 6, 14 (x) and 7, 13 (y) metres away.
@@ -72,25 +72,25 @@ def test_the_drive_is_followed(room: Path, drive: Path, resweep: Any) -> None:
 
 def test_standing_takes_each_pose_and_a_log_is_a_source_of_poses(room: Path, drive: Path, resweep: Any) -> None:
     assert resweep("simulate", room, "-s", SENSOR, "-p", drive, "-o", "one", "--standing").status == 0
-    standing = open_log("one")
-    assert len(standing) == 8
-    assert standing[3].trajectory is None
+    stationary = open_log("one")
+    assert len(stationary) == 8
+    assert stationary[3].trajectory is None
     assert resweep("simulate", room, "-s", SENSOR, "-p", "one", "-o", "two", "--standing", "--sweeps", "4").status == 0
-    np.testing.assert_array_equal(open_log("two").poses, standing.poses[:4])
+    np.testing.assert_array_equal(open_log("two").poses, stationary.poses[:4])
 
 
 def test_the_seed_fixes_every_byte(room: Path, drive: Path, resweep: Any, tmp_path: Path) -> None:
     for name, seed, threads in (("a", 7, 1), ("b", 7, 2), ("c", 8, 2)):
-        words = ["-o", name, "--seed", seed, "--threads", threads, "--sweeps", 1]
-        assert resweep("simulate", room, "-s", SENSOR, "-p", drive, *words).status == 0
+        args = ["-o", name, "--seed", seed, "--threads", threads, "--sweeps", 1]
+        assert resweep("simulate", room, "-s", SENSOR, "-p", drive, *args).status == 0
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
     assert contents(tmp_path / "a")["000000.sweep"] != contents(tmp_path / "c")["000000.sweep"]
     assert open_log("a").meta["seed"] == 7
 
 
 def test_settings_reach_the_sensor(room: Path, resweep: Any) -> None:
-    words = ["--mode", "strongest-and-last", "--rays", "random", "--set", "beam.n_rays=4", "--set", "range_max_m=12"]
-    assert resweep("simulate", room, "-s", SENSOR, "-p", "0,0,0", "-o", "out", *words).status == 0
+    args = ["--mode", "strongest-and-last", "--rays", "random", "--set", "beam.n_rays=4", "--set", "range_max_m=12"]
+    assert resweep("simulate", room, "-s", SENSOR, "-p", "0,0,0", "-o", "out", *args).status == 0
     log = open_log("out")
     used = log.sensor
     assert used is not None
@@ -101,19 +101,19 @@ def test_settings_reach_the_sensor(room: Path, resweep: Any) -> None:
 
 def test_kitti_poses_need_a_rate_only_to_move(room: Path, resweep: Any, tmp_path: Path) -> None:
     (tmp_path / "kitti.txt").write_text("".join(f"1 0 0 {0.1 * i} 0 1 0 0 0 0 1 0\n" for i in range(4)))
-    words = ["simulate", room, "-s", SENSOR, "-p", "kitti.txt"]
-    assert "no times" in resweep(*words, "-o", "a").err
-    assert resweep(*words, "-o", "b", "--pose-rate", "10").status == 0
+    args = ["simulate", room, "-s", SENSOR, "-p", "kitti.txt"]
+    assert "no times" in resweep(*args, "-o", "a").err
+    assert resweep(*args, "-o", "b", "--pose-rate", "10").status == 0
     assert len(open_log("b")) == 3
-    assert resweep(*words, "-o", "c", "--standing").status == 0
+    assert resweep(*args, "-o", "c", "--standing").status == 0
     assert len(open_log("c")) == 4
 
 
 def test_a_scene_and_a_saved_world_are_worlds(room: Path, resweep: Any) -> None:
     World.from_mesh(room).save("room.world")
-    words = ["-s", SENSOR, "-p", "0,0,0", "-o"]
-    assert resweep("simulate", "room.world", *words, "saved").status == 0
-    assert resweep("simulate", room, *words, "direct").status == 0
+    args = ["-s", SENSOR, "-p", "0,0,0", "-o"]
+    assert resweep("simulate", "room.world", *args, "saved").status == 0
+    assert resweep("simulate", room, *args, "direct").status == 0
     np.testing.assert_array_equal(open_log("saved")[0].range, open_log("direct")[0].range)
     assert resweep("simulate", "scene:meadow", "-s", SENSOR, "-p", "0,0,2.5", "-o", "meadow").status == 0
     assert open_log("meadow").meta["world"]["scene"] == "meadow"
@@ -122,21 +122,21 @@ def test_a_scene_and_a_saved_world_are_worlds(room: Path, resweep: Any) -> None:
 
 def test_a_y_up_mesh_can_be_turned(tmp_path: Path, resweep: Any) -> None:
     trimesh.creation.box((20, 4, 20)).export(str(tmp_path / "hall.obj"))
-    words = ["simulate", "hall.obj", "-s", SENSOR, "-p", "0,0,0", *EXACT, "-o"]
-    assert resweep(*words, "out", "--up", "y").status == 0
+    args = ["simulate", "hall.obj", "-s", SENSOR, "-p", "0,0,0", *EXACT, "-o"]
+    assert resweep(*args, "out", "--up", "y").status == 0
     points = open_log("out")[0].points
     np.testing.assert_allclose([points[:, 1].max(), points[:, 2].max()], [10, 2], atol=1e-3)
-    assert "up must be 'y' or 'z'" in resweep(*words, "no", "--up", "x").err
+    assert "up must be 'y' or 'z'" in resweep(*args, "no", "--up", "x").err
 
 
 def test_overwrite_replaces_a_log_but_nothing_else(room: Path, resweep: Any, tmp_path: Path) -> None:
-    words = ["simulate", room, "-s", SENSOR, "-p", "0,0,0", "-o"]
-    assert resweep(*words, "out", "--sweeps", "2").status == 0
-    assert resweep(*words, "out", "--overwrite").status == 0
+    args = ["simulate", room, "-s", SENSOR, "-p", "0,0,0", "-o"]
+    assert resweep(*args, "out", "--sweeps", "2").status == 0
+    assert resweep(*args, "out", "--overwrite").status == 0
     assert len(open_log("out")) == 1
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "thesis.txt").write_text("years of work")
-    assert resweep(*words, "precious", "--overwrite").status == 1
+    assert resweep(*args, "precious", "--overwrite").status == 1
     assert (tmp_path / "precious" / "thesis.txt").read_text() == "years of work"
 
 
@@ -201,14 +201,14 @@ def test_bad_input_is_one_line_and_leaves_nothing(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     before = contents(tmp_path)
-    words = {**GOOD, **change}
-    world = words.pop("world")
-    ended = resweep("simulate", world, *(word for pair in words.items() for word in pair))
-    assert (ended.status, ended.out) == (1, "")
-    lines = ended.err.splitlines()
+    args = {**GOOD, **change}
+    world = args.pop("world")
+    result = resweep("simulate", world, *(word for pair in args.items() for word in pair))
+    assert (result.status, result.out) == (1, "")
+    lines = result.err.splitlines()
     assert all(line.startswith("resweep: error: ") for line in lines)
     assert len(lines) == 1 or all(line.startswith("resweep: error: bad.yaml: ") for line in lines)  # one a wrong field
-    assert message in ended.err
+    assert message in result.err
     assert contents(tmp_path) == before
 
 
@@ -217,17 +217,17 @@ def test_refusals_come_before_the_work(room: Path, resweep: Any, monkeypatch: py
         raise AssertionError("the world was made before everything was checked")
 
     monkeypatch.setattr("resweep.cli.shared.inputs.open_world", work)
-    for words in (["-s", "absent"], ["-p", "absent"], ["-o", room], ["-f", "absent"], ["--set", "a.b=1"]):
-        options = {"-s": SENSOR, "-p": "0,0,0", "-o": "out", words[0]: words[1]}
+    for args in (["-s", "absent"], ["-p", "absent"], ["-o", room], ["-f", "absent"], ["--set", "a.b=1"]):
+        options = {"-s": SENSOR, "-p": "0,0,0", "-o": "out", args[0]: args[1]}
         assert resweep("simulate", "scene:root", *(word for pair in options.items() for word in pair)).status == 1
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="the superuser may write anywhere")
 def test_a_locked_folder_is_refused(room: Path, resweep: Any, tmp_path: Path) -> None:
     (tmp_path / "locked").mkdir(mode=0o500)
-    ended = resweep("simulate", room, "-s", SENSOR, "-p", "0,0,0", "-o", "locked/out")
-    assert ended.status == 1
-    assert "locked/out: cannot be written" in ended.err
+    result = resweep("simulate", room, "-s", SENSOR, "-p", "0,0,0", "-o", "locked/out")
+    assert result.status == 1
+    assert "locked/out: cannot be written" in result.err
 
 
 def test_a_first_sweep_that_fails_leaves_nothing(
@@ -240,25 +240,25 @@ def test_a_first_sweep_that_fails_leaves_nothing(
 
     monkeypatch.setattr(Simulator, "sweep", fail)
     before = contents(tmp_path)
-    ended = resweep("simulate", room, "-s", SENSOR, "-p", drive, "-o", "deep/out")
-    assert ended.status == 130
-    said = "the same command goes on where it stopped (its finished sweeps are kept beside the output)"
-    assert ended.err == f"resweep: error: interrupted; {said}\n"
+    result = resweep("simulate", room, "-s", SENSOR, "-p", drive, "-o", "deep/out")
+    assert result.status == 130
+    message = "the same command goes on where it stopped (its finished sweeps are kept beside the output)"
+    assert result.err == f"resweep: error: interrupted; {message}\n"
     assert contents(tmp_path) == before
     assert not (tmp_path / "deep").exists()
 
 
 def test_points_of_bags_are_laid_out_as_asked(room: Path, drive: Path, resweep: Any) -> None:
-    words = ["simulate", room, "-s", SENSOR, "-p", drive, "--sweeps", "1"]
-    assert resweep(*words, "-o", "bag", "--format", "ros2", "--points", "ouster").status == 0
+    args = ["simulate", room, "-s", SENSOR, "-p", drive, "--sweeps", "1"]
+    assert resweep(*args, "-o", "bag", "--format", "ros2", "--points", "ouster").status == 0
     assert {"reflectivity", "ambient", "range"} <= set(open_log("bag")[0].extra)
     assert resweep("convert", "bag", "other", "--format", "ros2", "--points", "livox").status == 0
     assert "tag" in open_log("other")[0].extra
-    ended = resweep(*words, "-o", "bad", "--format", "ros2", "--points", "oyster")
-    assert (ended.status, ended.err.strip()) == (1, "resweep: error: --points 'oyster': did you mean 'ouster'?")
-    ended = resweep("convert", "bag", "bad", "--format", "pcd", "--points", "ouster")
-    assert ended.status == 1
-    assert "--points ouster: lays out the points of a bag; give --format ros2 too" in ended.err
+    result = resweep(*args, "-o", "bad", "--format", "ros2", "--points", "oyster")
+    assert (result.status, result.err.strip()) == (1, "resweep: error: --points 'oyster': did you mean 'ouster'?")
+    result = resweep("convert", "bag", "bad", "--format", "pcd", "--points", "ouster")
+    assert result.status == 1
+    assert "--points ouster: lays out the points of a bag; give --format ros2 too" in result.err
     assert not Path("bad").exists()
 
 
@@ -271,9 +271,9 @@ def test_tiles_out_of_reach_are_not_read(tmp_path: Path, resweep: Any) -> None:
     path = street.save(tmp_path / "street.world")
     damaged = path / "layers/0000/vertices/c/1/0"
     damaged.write_bytes(damaged.read_bytes()[:50])
-    words = ["simulate", path, "-s", SENSOR, "-o", "out", "--sweeps", "1"]
-    ended = resweep(*words, "-p", "5,-2,1")
-    assert (ended.status, ended.err) == (0, "")
-    ended = resweep(*words, "-p", "9000,-2,1", "--overwrite")
-    assert ended.status != 0
-    assert "layers/0000/vertices: is damaged" in ended.err
+    args = ["simulate", path, "-s", SENSOR, "-o", "out", "--sweeps", "1"]
+    result = resweep(*args, "-p", "5,-2,1")
+    assert (result.status, result.err) == (0, "")
+    result = resweep(*args, "-p", "9000,-2,1", "--overwrite")
+    assert result.status != 0
+    assert "layers/0000/vertices: is damaged" in result.err

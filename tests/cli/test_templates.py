@@ -33,8 +33,8 @@ def test_the_template_of_a_sensor_sweeps_as_it_is(resweep: Any, room: Path) -> N
     Path("mine.yaml").write_text(resweep("sensors", "--template").out)
     sensor = rs.load_sensor("mine.yaml")
     assert len(fire(sensor)) == 16 * 1800
-    ended = resweep("simulate", room, "-s", "mine.yaml", "-p", "0,0,0", "-o", "out")
-    assert ended.status == 0, ended.err
+    result = resweep("simulate", room, "-s", "mine.yaml", "-p", "0,0,0", "-o", "out")
+    assert result.status == 0, result.err
     assert len(rs.open_log("out")[0]) > 20_000
 
 
@@ -44,9 +44,9 @@ def test_the_template_of_a_scenario_is_checked_and_driven(resweep: Any) -> None:
     assert shown.status == 0, shown.err
     assert "scenario 'my-scenario' with 1 actor, 3 s" in shown.out
     assert "oncoming: car, lane of 2 points at 10 m/s" in shown.out
-    words = ["simulate", "scene:street", "-s", "velodyne-vlp-16", "--scenario", "mine.yaml", "--sweeps", "1"]
-    ended = resweep(*words, "--set", "beam.rays=single", "-o", "out")
-    assert ended.status == 0, ended.err
+    args = ["simulate", "scene:street", "-s", "velodyne-vlp-16", "--scenario", "mine.yaml", "--sweeps", "1"]
+    result = resweep(*args, "--set", "beam.rays=single", "-o", "out")
+    assert result.status == 0, result.err
     boxes = rs.open_log("out")[0].boxes
     assert boxes is not None
     assert len(boxes) == 1
@@ -56,9 +56,9 @@ def test_the_template_of_a_plan_makes_its_dataset(resweep: Any) -> None:
     Path("plan.yaml").write_text(resweep("dataset", "--template").out)
     plan = load_plan("plan.yaml")
     assert (plan.variants, len(plan.scenarios)) == (2, 2)
-    ended = resweep("dataset", "plan.yaml", "-o", "data", "--set", "variants=1", "--set", "sweeps=1")
-    assert ended.status == 0, ended.err
-    assert "2 sweeps in 2 runs" in ended.out
+    result = resweep("dataset", "plan.yaml", "-o", "data", "--set", "variants=1", "--set", "sweeps=1")
+    assert result.status == 0, result.err
+    assert "2 sweeps in 2 runs" in result.out
 
 
 @pytest.mark.parametrize("verb", ["sensors", "scenario", "dataset"])
@@ -74,9 +74,9 @@ def test_templates_explain_every_field_and_schemas_too(verb: str, resweep: Any) 
     assert schema == json.loads(json.dumps(make_schema(model)))
     described = [part for part in (schema, *schema["$defs"].values()) for part in part.get("properties", {}).values()]
     assert all(part.get("description") for part in described)
-    for words in ([verb, "--template", "--schema"], [verb, "--template", "x"]):
-        ended = resweep(*words)
-        assert (ended.status, ended.err.count("\n")) == (1, 1)
+    for args in ([verb, "--template", "--schema"], [verb, "--template", "x"]):
+        result = resweep(*args)
+        assert (result.status, result.err.count("\n")) == (1, 1)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
@@ -90,9 +90,9 @@ def test_every_field_says_what_it_is_with_its_unit(model: type[BaseModel]) -> No
 
 
 def test_a_scenario_needs_a_file(resweep: Any) -> None:
-    ended = resweep("scenario")
-    assert (ended.status, ended.err.count("\n")) == (1, 1)
-    assert "--template" in ended.err
+    result = resweep("scenario")
+    assert (result.status, result.err.count("\n")) == (1, 1)
+    assert "--template" in result.err
     assert "-o OUT" in resweep("dataset", "edge-cases").err
 
 

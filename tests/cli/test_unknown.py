@@ -15,7 +15,7 @@ from resweep.sweep import BeamStatus
 from resweep.worlds import Splats, World
 from resweep.worlds.observed import ObservedSpace
 
-WORDS = ("-s", "velodyne-vlp-16", "-p", "0,0,2", "-o", "out", "--rays", "single")
+ARGS = ("-s", "velodyne-vlp-16", "-p", "0,0,2", "-o", "out", "--rays", "single")
 
 
 def lawn(observed: ObservedSpace | None) -> World:
@@ -33,26 +33,26 @@ def recorded(tmp_path: Path) -> Path:
 
 
 def test_the_summary_and_json_say_how_many_beams_are_unknown(recorded: Path, resweep: Any) -> None:
-    ended = resweep("simulate", recorded, *WORDS, "--json")
-    assert ended.status == 0
+    result = resweep("simulate", recorded, *ARGS, "--json")
+    assert result.status == 0
     sweep = open_log("out")[0]
     share = float((sweep.beam_status == BeamStatus.UNKNOWN).mean())
     assert share > 0.4
-    assert f"{100 * share:.1f} % of the beams look where nothing was recorded" in ended.out
-    facts = json.loads(ended.out.splitlines()[-1])
+    assert f"{100 * share:.1f} % of the beams look where nothing was recorded" in result.out
+    facts = json.loads(result.out.splitlines()[-1])
     assert facts["unknown_share"] == pytest.approx(share)
     assert (facts["sweeps"], facts["beams"], facts["returns"]) == (1, sweep.n_beams, len(sweep))
     assert "confidence" in sweep.extra  # the lossless format keeps what returns say of themselves
 
 
 def test_a_world_without_a_record_says_that_it_does_not_know(tmp_path: Path, resweep: Any) -> None:
-    ended = resweep("simulate", lawn(None).save(tmp_path / "old.world"), *WORDS, "--json")
-    assert ended.status == 0
-    assert "the world does not know which space was recorded; build it again" in ended.out
-    assert json.loads(ended.out.splitlines()[-1])["unknown_share"] is None
+    result = resweep("simulate", lawn(None).save(tmp_path / "old.world"), *ARGS, "--json")
+    assert result.status == 0
+    assert "the world does not know which space was recorded; build it again" in result.out
+    assert json.loads(result.out.splitlines()[-1])["unknown_share"] is None
 
 
 def test_a_mesh_was_not_recorded_and_says_nothing(room: Path, resweep: Any) -> None:
-    ended = resweep("simulate", room, *WORDS)
-    assert ended.status == 0
-    assert "recorded" not in ended.out
+    result = resweep("simulate", room, *ARGS)
+    assert result.status == 0
+    assert "recorded" not in result.out

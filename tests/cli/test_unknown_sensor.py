@@ -71,9 +71,9 @@ def test_a_cloud_is_built_and_the_rule_is_said(resweep: Any, tmp_path: Path, pla
     assert len(rs.open_log("out")[0]) > 1000
 
 
-@pytest.mark.parametrize("words", [SURFELS, ("--method", "splats"), ("--method", "mesh-imls")])
-def test_other_methods_are_built_too(resweep: Any, tile: Path, words: tuple[str, ...]) -> None:
-    built = resweep("build", tile, "-o", "w.world", "--scanner", ",".join(map(str, UTM + np.array([1, 1, 2]))), *words)
+@pytest.mark.parametrize("args", [SURFELS, ("--method", "splats"), ("--method", "mesh-imls")])
+def test_other_methods_are_built_too(resweep: Any, tile: Path, args: tuple[str, ...]) -> None:
+    built = resweep("build", tile, "-o", "w.world", "--scanner", ",".join(map(str, UTM + np.array([1, 1, 2]))), *args)
     assert built.status == 0, built.err
     assert RULE not in built.err
     assert "the scanner's position is the one given" in built.out
@@ -129,8 +129,8 @@ def test_evaluation_compares_clouds_and_no_beams(resweep: Any, tile: Path) -> No
 
 
 def test_nothing_is_driven_like_a_cloud(resweep: Any, tile: Path) -> None:
-    for words in ((), ("-s", "velodyne-vlp-16")):
-        refused = resweep("simulate", "scene:street", "--like", tile, "-o", "out", *words)
+    for args in ((), ("-s", "velodyne-vlp-16")):
+        refused = resweep("simulate", "scene:street", "--like", tile, "-o", "out", *args)
         assert refused.status == 1
         assert "its sensor's position is unknown" in refused.err
 

@@ -66,8 +66,8 @@ def test_each_command_has_examples_and_says_as_much_as_asked(verb: str) -> None:
 
 def test_the_status_of_a_command_is_said(resweep: Any) -> None:
     shown = " ".join(resweep("--help").out.split())
-    for words in ("0 done", "1 an error", "2 a command line", "130 interrupted"):
-        assert words in shown
+    for args in ("0 done", "1 an error", "2 a command line", "130 interrupted"):
+        assert args in shown
 
 
 @pytest.fixture
@@ -86,9 +86,9 @@ def test_what_was_made_is_a_table_or_json(log: str, resweep: Any, room: Path) ->
         "report": ["evaluate", log, log, "-o", "a.json"],
     }
     for what in ("log", "sweep", "picture", "report", "comparison"):
-        ended = resweep(*runs[what])
-        assert ended.status == 0, ended.err
-        head, *rows = ended.out[ended.out.index("output ") :].splitlines()
+        result = resweep(*runs[what])
+        assert result.status == 0, result.err
+        head, *rows = result.out[result.out.index("output ") :].splitlines()
         assert head.split() == ["output", "path", "size"]
         assert rows[0].startswith(what)
         target = rows[0].split()[1]
@@ -105,9 +105,9 @@ def test_what_was_made_is_a_table_or_json(log: str, resweep: Any, room: Path) ->
 
 
 def test_a_mistyped_file_is_suggested(log: str, resweep: Any) -> None:
-    ended = resweep("info", "outt")
-    assert ended.status == 1
-    assert ended.err == "resweep: error: outt: no such file or folder; check the path; did you mean 'out'?\n"
+    result = resweep("info", "outt")
+    assert result.status == 1
+    assert result.err == "resweep: error: outt: no such file or folder; check the path; did you mean 'out'?\n"
     assert resweep("info", "entirely-else").err.endswith("no such file or folder; check the path\n")
     assert suggest_file("out: no sweep", ["out"]) == ""  # it is there
     assert "did you mean 'street'?" in resweep("demo", "stret").err
@@ -127,17 +127,17 @@ def test_a_shell_completes_commands_options_and_names(tmp_path: Path) -> None:
     complete_words resweep simulate x --sens
     complete_words resweep simulate x --sensor velodyne-v
     """
-    ended = subprocess.run(
+    result = subprocess.run(
         ["bash", "-c", script], capture_output=True, text=True, timeout=600, cwd=tmp_path, check=False
     )
-    assert ended.stderr == ""
-    assert ended.stdout.splitlines() == ["simulate", "--sensor", "velodyne-vlp-16 velodyne-vlp-32c velodyne-vls-128"]
+    assert result.stderr == ""
+    assert result.stdout.splitlines() == ["simulate", "--sensor", "velodyne-vlp-16 velodyne-vlp-32c velodyne-vls-128"]
 
 
 def test_a_dry_run_prints_the_plan_and_writes_nothing(resweep: Any, log: str) -> None:
-    ended = resweep("build", log, "-o", "w.world", "--dry-run")
-    assert ended.status == 0, ended.err
-    assert "kind: HybridConfig" in ended.out
+    result = resweep("build", log, "-o", "w.world", "--dry-run")
+    assert result.status == 0, result.err
+    assert "kind: HybridConfig" in result.out
     plan = json.loads(
         resweep("build", log, "-o", "w.world", "--dry-run", "--json", "-m", "surfels").out.splitlines()[-1]
     )

@@ -12,24 +12,24 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 @pytest.fixture
 def log(room: Path, resweep: Any) -> str:
-    words = ["-p", "0,0,0", "-o", "out", "--sweeps", "2"]
-    assert resweep("simulate", room, "-s", "velodyne-vlp-16", *words).status == 0
+    args = ["-p", "0,0,0", "-o", "out", "--sweeps", "2"]
+    assert resweep("simulate", room, "-s", "velodyne-vlp-16", *args).status == 0
     return "out"
 
 
 def test_both_pictures_are_drawn(log: str, resweep: Any) -> None:
-    ended = resweep("view", log, "--sweep", "-1", "-o", "pictures/last.png")
-    assert (ended.status, ended.err) == (0, "")
+    result = resweep("view", log, "--sweep", "-1", "-o", "pictures/last.png")
+    assert (result.status, result.err) == (0, "")
     for name in ("pictures/last.png", "pictures/last-range.png"):
-        assert name in ended.out
+        assert name in result.out
         assert Path(name).read_bytes().startswith(PNG)
 
 
 def test_a_page_is_saved(log: str, resweep: Any) -> None:
     pytest.importorskip("viser", reason="viser is not installed")
-    ended = resweep("view", log, "out/000001.sweep", "--save", "page.html", "--port", "8500")
-    assert (ended.status, ended.err) == (0, "")
-    assert ended.out.splitlines()[1].split()[:2] == ["page", "page.html"]
+    result = resweep("view", log, "out/000001.sweep", "--save", "page.html", "--port", "8500")
+    assert (result.status, result.err) == (0, "")
+    assert result.out.splitlines()[1].split()[:2] == ["page", "page.html"]
     assert Path("page.html").stat().st_size > 10_000
     assert "exists" in resweep("view", log, "--save", "page.html").err
 
@@ -37,7 +37,7 @@ def test_a_page_is_saved(log: str, resweep: Any) -> None:
 def test_mistakes_are_one_line(log: str, resweep: Any, tmp_path: Path) -> None:
     (tmp_path / "old-range.png").write_text("a picture")
     before = sorted(tmp_path.rglob("*"))
-    for words, message in (
+    for args, message in (
         (["absent"], "absent: no such file"),
         ([log, "--sweep", "2", "-o", "a.png"], "holds 2 sweeps, no sweep 2"),
         ([log, "--sweep", "2"], "holds 2 sweeps, no sweep 2"),
@@ -52,8 +52,8 @@ def test_mistakes_are_one_line(log: str, resweep: Any, tmp_path: Path) -> None:
         (["room.obj", "-o", "a.png"], "room.obj"),
         (["hidden-car"], "shown in a world"),
     ):
-        ended = resweep("view", *words)
-        assert (ended.status, ended.err.count("\n")) == (1, 1)
-        assert message in ended.err
+        result = resweep("view", *args)
+        assert (result.status, result.err.count("\n")) == (1, 1)
+        assert message in result.err
     assert sorted(tmp_path.rglob("*")) == before
     assert (tmp_path / "old-range.png").read_text() == "a picture"

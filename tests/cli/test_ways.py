@@ -46,14 +46,14 @@ def agree(ways: dict[str, rs.Report], held: int) -> None:
 
 
 def test_all_ways_give_the_figures_of_holdout(drive: Path, resweep: Any) -> None:
-    words = ("--method", "surfels", "--refine", "none", "--set", "map.ego_radius_m=6")
+    args = ("--method", "surfels", "--refine", "none", "--set", "map.ego_radius_m=6")
     for command in (
-        ("build", drive, "-o", "w.world", "--sweeps", "0::2", *words),
+        ("build", drive, "-o", "w.world", "--sweeps", "0::2", *args),
         ("simulate", "w.world", "--like", drive, "-o", "again"),
         ("evaluate", "again", drive, "-o", "files.json"),
     ):
-        ended = resweep(*command)
-        assert ended.status == 0, ended.err
+        result = resweep(*command)
+        assert result.status == 0, result.err
     log, world = rs.open_log(drive), rs.load_world("w.world")
     holdout = rs.holdout(log, [HELD], build=lambda rest: world, progress=False)
     fired = rs.resimulate(log[HELD : HELD + 1], world)

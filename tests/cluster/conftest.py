@@ -40,10 +40,10 @@ class Outcome:
 def resweep(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
     """``resweep("info", path)`` runs a command; what its workers print counts too."""
 
-    def run(*words: object) -> Outcome:
+    def run(*args: object) -> Outcome:
         capfd.readouterr()
         with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
+            main([str(word) for word in args])
         captured = capfd.readouterr()
         return Outcome(int(ended.value.code or 0), captured.out, captured.err)
 
@@ -176,7 +176,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-def words(verb: str, places: Places) -> list[Any]:
+def list_arguments(verb: str, places: Places) -> list[Any]:
     """A command, but for its output."""
     sensor = ["-s", "velodyne-vlp-16", "--set", "beam.rays=single"]
     return {

@@ -16,7 +16,7 @@ import resweep as rs
 from resweep.cluster import open_workers
 from resweep.scenario import builtin_bank
 
-from .conftest import Cluster, Places, content, words
+from .conftest import Cluster, Places, content, list_arguments
 
 VERBS = ("simulate", "replay", "dataset", "build")
 OTHERS = ("simulate-kitti", "simulate-nuscenes", "recorded")  # other ways to the same tasks
@@ -38,7 +38,7 @@ def plain(places: Places, bank: None) -> Callable[..., Path]:
         if verb not in outputs:
             outputs[verb] = places.folder / f"plain-{verb}"
             with pytest.raises(SystemExit) as ended:
-                main([str(word) for word in (*words(verb, places), "-o", outputs[verb], "-q")])
+                main([str(word) for word in (*list_arguments(verb, places), "-o", outputs[verb], "-q")])
             assert not ended.value.code
         return outputs[verb]
 
@@ -63,7 +63,7 @@ def test_commands_give_the_same_bytes(
 def assert_same(
     verb: str, address: str, places: Places, plain: Callable[..., Path], resweep: Any, folder: Path
 ) -> None:
-    done = resweep(*words(verb, places), "-o", folder / "out", "--cluster", address)
+    done = resweep(*list_arguments(verb, places), "-o", folder / "out", "--cluster", address)
     assert done.status == 0, done.err
     expected = content(plain(verb))
     assert len(expected) > 5

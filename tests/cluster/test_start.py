@@ -41,9 +41,9 @@ if __name__ == "__main__":
 @contextmanager
 def other_process(count: int, path: str) -> Iterator[str]:
     """The address of a scheduler with ``count`` workers in a process that imports from ``path``."""
-    words = [sys.executable, "-c", OTHER, str(count)]
+    args = [sys.executable, "-c", OTHER, str(count)]
     env = {**os.environ, "PYTHONPATH": path}
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as process:
+    with subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as process:
         assert process.stdout is not None
         yield process.stdout.readline().strip()
         process.communicate("")
@@ -237,11 +237,11 @@ if not any("resource_tracker" in word for word in sys.orig_argv):
 def test_an_interrupted_command_leaves_no_process_and_can_be_resumed(
     places: Places, resweep: Any, tmp_path: Path
 ) -> None:
-    words = ["simulate", places.room, "-s", "velodyne-vlp-16", "-p", places.drive, "-o"]
+    args = ["simulate", places.room, "-s", "velodyne-vlp-16", "-p", places.drive, "-o"]
     (tmp_path / "slow").mkdir()
     (tmp_path / "slow" / "sitecustomize.py").write_text(SLOW_SWEEPS)
     path = os.pathsep.join(filter(None, (str(tmp_path / "slow"), os.environ.get("PYTHONPATH"))))
-    line = [sys.executable, "-c", COMMAND, *map(str, (*words, tmp_path / "out", "--cluster", "local:2"))]
+    line = [sys.executable, "-c", COMMAND, *map(str, (*args, tmp_path / "out", "--cluster", "local:2"))]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     env = {**os.environ, "PYTHONPATH": path}
     process = subprocess.Popen(line, env=env, start_new_session=True, **pipes)
@@ -258,8 +258,8 @@ def test_an_interrupted_command_leaves_no_process_and_can_be_resumed(
     assert "dask dashboard: http://127.0.0.1:" in err
     _, alive = psutil.wait_procs(workers, timeout=60)
     assert alive == []
-    done = resweep(*words, tmp_path / "out")
+    done = resweep(*args, tmp_path / "out")
     assert done.status == 0, done.err
     assert "resuming;" in done.err
-    assert resweep(*words, tmp_path / "plain").status == 0
+    assert resweep(*args, tmp_path / "plain").status == 0
     assert content(tmp_path / "out") == content(tmp_path / "plain")

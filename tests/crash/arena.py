@@ -37,7 +37,7 @@ class Arena:
             raise RuntimeError(f"{command.verb}: the old and the new output do not differ")
 
     def prepare(self, over_old: bool) -> tuple[str, ...]:
-        """Empty the place but for an old output if ``over_old``; gives the further words of the command."""
+        """Empty the place but for an old output if ``over_old``; returns the further arguments of the command."""
         shutil.rmtree(self.place, ignore_errors=True)
         self.place.mkdir()
         if not over_old:
@@ -57,9 +57,9 @@ class Arena:
         running.wait_until_stopped()
         return running
 
-    def start_other(self, words: Sequence[str]) -> Fork:
+    def start_other(self, args: Sequence[str]) -> Fork:
         """Another command at work in the same place at the same time."""
-        return start_command(words, self.place, self.said.with_name("also_said.txt"))
+        return start_command(args, self.place, self.said.with_name("also_said.txt"))
 
     def wait_for(self, phase: str, running: Fork, before: tuple[int, int] | None) -> None:
         """Wait for the first sign of a phase, or until the command ends."""

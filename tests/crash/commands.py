@@ -1,4 +1,4 @@
-"""Commands that write, each small and whole: their inputs, their words, and how to run them in a process of their own.
+"""Commands that write, each small and whole: inputs, arguments, and how to run them in a process of their own.
 
 Every command writes ``out`` in the folder in which it runs, and reads only from the folder of inputs, by absolute
 paths: its bytes do not depend on where it runs.
@@ -43,12 +43,12 @@ TUM = "drive.tum"
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its words but for the output, and those that make it write something else.
+    """A command: its arguments but for the output, and those that make it write something else.
 
     ``reads`` are the inputs that it reads all along.
     """
 
-    words: tuple[str, ...]
+    args: tuple[str, ...]
     output: str = "out"
     other: tuple[str, ...] = ("--seed", "9")
     overwrite: tuple[str, ...] = ("--overwrite",)
@@ -57,12 +57,12 @@ class Command:
     @property
     def verb(self) -> str:
         """Its name."""
-        return self.words[0]
+        return self.args[0]
 
     def arguments(self, *more: str) -> list[str]:
-        """All its words, with ``more`` at the end."""
+        """All its arguments, with ``more`` at the end."""
         named = [self.output] if self.verb == "convert" else ["-o", self.output]
-        return [*self.words, *named, *more]
+        return [*self.args, *named, *more]
 
     def start(self, folder: Path, *more: str, **options: Any) -> subprocess.Popen[str]:
         """The command at work in ``folder``."""

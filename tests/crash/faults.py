@@ -90,7 +90,7 @@ def _go_on(
     state: str,
     wrong: str,
 ) -> Faulted:
-    """What became of a command that met a fault, and of the same one after it is mended."""
+    """What became of a command that ran into a fault, and of the same one after it is mended."""
     problems = [wrong] if wrong else []
     harmless = (
         status == 0 and state == "the whole new output" and arena.command.verb == "dataset"
@@ -109,8 +109,8 @@ def _small_disk(place: Path) -> Iterator[Callable[[int], None] | None]:
     """Mount a file system of memory at ``place``; gives what resizes it, None where that is not allowed."""
 
     def mount(*options: str) -> bool:
-        words = ["mount", "-t", "tmpfs", *options, "tmpfs", str(place)]
-        return subprocess.run(words, capture_output=True, check=False).returncode == 0
+        args = ["mount", "-t", "tmpfs", *options, "tmpfs", str(place)]
+        return subprocess.run(args, capture_output=True, check=False).returncode == 0
 
     if os.geteuid() != 0 or shutil.which("mount") is None or not mount("-o", "size=1m"):
         yield None

@@ -29,7 +29,7 @@ _POLL_S = 0.0005
 
 
 class Fork:
-    """A function at work in a process of its own, in a folder, with its words on ``said``.
+    """A function at work in a process of its own, in a folder, with its output on ``said``.
 
     With ``stop_after`` it stands still at the first file that it opens after it has made a folder of that name, or one
     within it; `wait_until_stopped` and `go_on` are for that.
@@ -78,9 +78,9 @@ class Fork:
         return status, self.said.read_text(encoding="utf-8", errors="replace")
 
 
-def start_command(words: Sequence[str], folder: Path, said: Path, bound: bool = False, stop_after: str = "") -> Fork:
+def start_command(args: Sequence[str], folder: Path, said: Path, bound: bool = False, stop_after: str = "") -> Fork:
     """A command of Resweep at work in ``folder``, ``bound`` by permissions even if this is root."""
-    return Fork(lambda: resweep.cli.main(list(words)), folder, said, bound, stop_after)
+    return Fork(lambda: resweep.cli.main(list(args)), folder, said, bound, stop_after)
 
 
 def drop_capabilities() -> None:

@@ -37,8 +37,8 @@ def _start_two(arena: Arena, over_old: bool, gap_s: float) -> Pair:
     more = arena.prepare(over_old)
     running = [arena.start(*more)]
     time.sleep(gap_s)
-    words = arena.command.arguments(*more, *arena.command.other)
-    running.append(arena.start_other(words))
+    args = arena.command.arguments(*more, *arena.command.other)
+    running.append(arena.start_other(args))
     wrong, ended = [], []
     for process in running:
         status, said = process.wait()

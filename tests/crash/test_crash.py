@@ -13,9 +13,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def disturb(*words: str) -> dict[str, list[dict[str, Any]]]:
+def disturb(*args: str) -> dict[str, list[dict[str, Any]]]:
     """What ``python -m tests.crash`` finds; in a process of its own, since it forks."""
-    line = [sys.executable, "-m", "tests.crash", "--sweeps", "2", "--json", *words]
+    line = [sys.executable, "-m", "tests.crash", "--sweeps", "2", "--json", *args]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr + done.stdout
     found: dict[str, list[dict[str, Any]]] = json.loads(done.stdout.splitlines()[-1])

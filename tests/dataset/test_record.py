@@ -41,8 +41,8 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_two_plans_at_once_do_not_mix(tmp_path: Path) -> None:
-    words = [sys.executable, "-c", SLOW, json.dumps(FIELDS), str(tmp_path / "data")]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+    args = [sys.executable, "-c", SLOW, json.dumps(FIELDS), str(tmp_path / "data")]
+    with subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout is not None
         assert first.stdout.readline() == "waiting\n"
         for seed in (0, 1):  # the same plan is refused too: both would do the same work
@@ -57,7 +57,7 @@ def test_two_plans_at_once_do_not_mix(tmp_path: Path) -> None:
     assert sorted(item.name for item in tmp_path.iterdir()) == ["alone", "data"]
 
 
-def test_worlds_that_differ_only_in_their_arrays_are_told_apart(tmp_path: Path) -> None:
+def test_worlds_that_differ_only_in_their_arrays_are_reported_apart(tmp_path: Path) -> None:
     def save(name: str, faces: list[list[int]]) -> str:
         corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
         return str(World([Mesh(corners, np.array(faces))]).save(tmp_path / name))

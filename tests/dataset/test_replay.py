@@ -82,7 +82,7 @@ def test_objects_without_an_asset_are_counted(world: rs.World, recorded: rs.Log)
 
 
 def test_a_log_without_poses_is_refused(world: rs.World, recorded: rs.Log) -> None:
-    with pytest.raises(rs.ResweepError, match="log 'drive': knows no poses, so it cannot be replayed"):
+    with pytest.raises(rs.ResweepError, match="log 'drive': has no poses, so it cannot be replayed"):
         rs.replay(replace(recorded, poses_known=False), world, SENSOR)
 
 
@@ -92,8 +92,8 @@ def test_the_command_writes_what_the_function_gives(
     monkeypatch.chdir(tmp_path)
     rs.write_log(recorded, "log", format="sweep", progress=False)
     world.save("flat.world")
-    words = ["replay", "log", "-w", "flat.world", "-s", SENSOR, "-o", "again", "--seed", "3", "--sweeps", "3"]
-    ran = CliRunner().invoke(app, words)
+    args = ["replay", "log", "-w", "flat.world", "-s", SENSOR, "-o", "again", "--seed", "3", "--sweeps", "3"]
+    ran = CliRunner().invoke(app, args)
     assert ran.exit_code == 0, ran.output
     assert "again: 3 sweeps of velodyne-vlp-16 with 1 objects" in ran.output
     assert "range error" in ran.output
@@ -114,15 +114,15 @@ def test_a_replay_appears_with_its_figures_or_not_at_all(
     monkeypatch.chdir(tmp_path)
     rs.write_log(recorded, "log", format="sweep", progress=False)
     world.save("flat.world")
-    words = ["replay", "log", "-w", "flat.world", "-s", SENSOR, "-o", "again", "--sweeps", "3"]
+    args = ["replay", "log", "-w", "flat.world", "-s", SENSOR, "-o", "again", "--sweeps", "3"]
 
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr("resweep.evaluation.compare.objects.compare_objects", stop)
-        assert CliRunner().invoke(app, words).exit_code != 0
+        assert CliRunner().invoke(app, args).exit_code != 0
     assert not Path("again").exists()
-    assert CliRunner().invoke(app, words).exit_code == 0
+    assert CliRunner().invoke(app, args).exit_code == 0
     assert "objects" in json.loads(Path("again/objects.json").read_text())
     assert not Path("again.partial").exists()

@@ -51,9 +51,9 @@ def find_inline(page: str) -> list[str]:
 
 
 def split_command(line: str) -> tuple[list[str], str | None]:
-    """The words of a command, and the file that its output goes to, if any."""
-    words = shlex.split(line)
-    if ">" in words:
-        at = words.index(">")
-        return words[:at], words[at + 1]
-    return words, None
+    """The arguments of a command, and the file that its output goes to, if any."""
+    args = shlex.split(line)
+    if ">" in args:
+        at = args.index(">")
+        return args[:at], args[at + 1]
+    return args, None

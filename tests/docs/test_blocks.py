@@ -71,20 +71,20 @@ def make_smaller(page: str, text: str) -> str:
     return text
 
 
-def parse(words: list[str], whole: bool = True) -> None:
-    """Let the real command line understand a command, without running it; if not ``whole``, words may be missing."""
+def parse(args: list[str], whole: bool = True) -> None:
+    """Parse a command as the real command line does, without running it; if not ``whole``, arguments may be missing."""
     try:
-        _parse(words)
+        _parse(args)
     except Exception as error:
         if whole or type(error).__name__ != "MissingParameter":  # of the click within typer
             raise
 
 
-def _parse(words: list[str]) -> None:
-    if words[1].endswith("-completion"):  # the command line would do it at once
-        assert any(words[1] in option.opts for option in COMMAND.params), words[1]
+def _parse(args: list[str]) -> None:
+    if args[1].endswith("-completion"):  # the command line would do it at once
+        assert any(args[1] in option.opts for option in COMMAND.params), args[1]
         return
-    command, context = COMMAND, COMMAND.make_context("resweep", words[1:], resilient_parsing=False)
+    command, context = COMMAND, COMMAND.make_context("resweep", args[1:], resilient_parsing=False)
     while (rest := getattr(context, "_protected_args", []) + context.args) and hasattr(command, "resolve_command"):
         name, command, rest = command.resolve_command(context, rest)
         assert command is not None
@@ -93,12 +93,12 @@ def _parse(words: list[str]) -> None:
 
 def run_command(line: str) -> None:
     """Run a command as a user types it; what blocks, writes a page instead."""
-    words, target = split_command(line)
-    if words[1] == "view" and not {"-o", "--save"} & set(words):
-        words += ["--save", "shown.html", "--overwrite"]
+    args, target = split_command(line)
+    if args[1] == "view" and not {"-o", "--save"} & set(args):
+        args += ["--save", "shown.html", "--overwrite"]
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
-        main(words[1:])
+        main(args[1:])
     assert not ended.value.code, f"{line}\n{out.getvalue()}\n{err.getvalue()}"
     if target:
         Path(target).write_text(out.getvalue(), encoding="utf-8")
@@ -144,13 +144,13 @@ def test_the_code_of_a_page_runs(page: str, inputs: Path, request: pytest.Fixtur
 def check_commands(page: str) -> None:
     """The commands of a page are understood."""
     for line in (line for block in find_blocks(page) for line in block.commands):
-        words, _ = split_command(line)
-        if words[0] == "resweep":
-            parse(words)
-        elif words[0] == "make":
-            assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE), line
+        args, _ = split_command(line)
+        if args[0] == "resweep":
+            parse(args)
+        elif args[0] == "make":
+            assert re.search(rf"^{args[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE), line
         else:
-            assert words[0] in OTHER_PROGRAMS, f"{page}: {line}"
+            assert args[0] in OTHER_PROGRAMS, f"{page}: {line}"
 
 
 def test_a_wrong_command_would_be_found() -> None:
@@ -163,13 +163,13 @@ def test_a_wrong_command_would_be_found() -> None:
 def check_inline_commands(page: str) -> None:
     """The commands within the text of a page are understood."""
     for code in find_inline(page):
-        words = code.split()
-        if words[0] == "resweep" and len(words) > 1 and not {"...", "…"} & set(words) and "|" not in code:
+        args = code.split()
+        if args[0] == "resweep" and len(args) > 1 and not {"...", "…"} & set(args) and "|" not in code:
             line = re.sub(r"(\w)\.\.\.", r"\1", code)
-            if len(words) > 2:  # else it names the command only
+            if len(args) > 2:  # else it names the command only
                 parse(split_command(line)[0], whole=False)
-            elif words[1] != "--help":
-                assert words[1] in COMMAND.list_commands(COMMAND.make_context("resweep", ["info", "x"])), code
+            elif args[1] != "--help":
+                assert args[1] in COMMAND.list_commands(COMMAND.make_context("resweep", ["info", "x"])), code
 
 
 def check_names(page: str) -> None:

@@ -33,9 +33,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def call(*words: Any, code: int = 0) -> None:
+def call(*args: Any, code: int = 0) -> None:
     with pytest.raises(SystemExit) as status:
-        main([str(word) for word in words])
+        main([str(word) for word in args])
     assert status.value.code == code
 
 
@@ -43,8 +43,8 @@ def drive(place: Path, output: Path, *options: Any, code: int = 0, **scenario: A
     given = {"duration_s": 1.0, "ego": {"lane": [[0, 0], [50, 0]], "speed_mps": 8}, **scenario}
     file = place / "mine.yaml"
     file.write_text(yaml.safe_dump(given))
-    words = ["drive", file, "--world", place / "yard.world", "-o", output, *options]
-    call(*words, code=code)
+    args = ["drive", file, "--world", place / "yard.world", "-o", output, *options]
+    call(*args, code=code)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_an_autonomy_that_never_answers_is_a_recorded_outcome(place: Path, tmp_p
     assert rs.drive.load_run(tmp_path / "out" / "0000").states[-1, 5] == 0.0
 
 
-def test_what_an_autonomy_raises_is_told(place: Path, tmp_path: Path, capsys: Any) -> None:
+def test_what_an_autonomy_raises_is_reported(place: Path, tmp_path: Path, capsys: Any) -> None:
     """Also where it tries to end the process: the run is recorded, with the reason."""
     drive(place, tmp_path / "out", "--autonomy", "tests.drive.stacks:leave", duration_s=5.0)
     assert "(SystemExit: 3)" in capsys.readouterr().out
@@ -176,11 +176,11 @@ def test_a_campaign_that_was_killed_goes_on_to_the_same_result(place: Path, tmp_
                     "vary_speed": [0.5, 1.5]}],
     }  # fmt: skip
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(scenario))
-    words = ["drive", tmp_path / "mine.yaml", "--world", place / "yard.world", "--variants", 5, "--sweeps",
+    args = ["drive", tmp_path / "mine.yaml", "--world", place / "yard.world", "--variants", 5, "--sweeps",
              "--autonomy", KEEP]  # fmt: skip
     killed = tmp_path / "killed"
     code = "from resweep.cli import main; main()"
-    command = [sys.executable, "-c", code, *map(str, words), "--workers", "2", "-o", str(killed)]
+    command = [sys.executable, "-c", code, *map(str, args), "--workers", "2", "-o", str(killed)]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
     while not (killed / "0000" / "run.json").is_file():
         assert process.poll() is None
@@ -189,8 +189,8 @@ def test_a_campaign_that_was_killed_goes_on_to_the_same_result(place: Path, tmp_
     process.wait()
     assert len(list(killed.glob("*/run.json"))) < 5  # workers do not go on with what was queued
     assert not (killed / "summary.json").exists()
-    call(*words, "-o", killed)
-    call(*words, "-o", tmp_path / "whole")
+    call(*args, "-o", killed)
+    call(*args, "-o", tmp_path / "whole")
     left = {name: data for name, data in files(killed).items() if not name.endswith(".lock")}
     assert left == files(tmp_path / "whole")
     assert json.loads((killed / "summary.json").read_text())["variants"] == 5

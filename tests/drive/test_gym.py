@@ -53,6 +53,39 @@ def test_the_same_seed_gives_the_same_drive(env: DriveEnv) -> None:
     assert not np.array_equal(seen[0]["ranges"], seen[2]["ranges"])
 
 
+@pytest.mark.parametrize(
+    "action",
+    [
+        np.array([np.nan, 0.0]),
+        np.array([0.0, -np.inf]),
+        np.array([np.inf, np.inf], np.float32),
+        np.zeros(1),
+        np.zeros((1, 2)),
+        0.5,
+        "left",
+        None,
+    ],
+)
+def test_an_action_that_is_none_is_refused_and_changes_nothing(action: object, env: DriveEnv) -> None:
+    env.reset(seed=3)
+    with pytest.raises(ResweepError, match="action: expected two"):
+        env.step(action)  # type: ignore[arg-type]
+    after, reward, *_ = env.step(np.array([0.5, 0.1]))
+    env.reset(seed=3)
+    expected, paid, *_ = env.step(np.array([0.5, 0.1]))
+    np.testing.assert_array_equal(after["state"], expected["state"])
+    assert reward == paid
+    assert np.isfinite(after["state"]).all()
+
+
+def test_actions_beyond_their_ends_act_as_the_ends(env: DriveEnv) -> None:
+    rewards = []
+    for action in ((1.0, -1.0), (1e30, -7.0)):
+        env.reset(seed=3)
+        rewards.append(env.step(np.array(action))[1])
+    assert rewards[0] == rewards[1]
+
+
 def test_time_truncates(env: DriveEnv) -> None:
     env.reset(seed=1)
     steps = 0

@@ -14,8 +14,8 @@ from resweep.cli import main
 from resweep.drive import Rig
 from resweep.drive.safety import Campaign, list_cases, run_campaign
 from resweep.drive.safety import campaign as campaigns
+from resweep.drive.safety.assessment import describe_run, is_avoidable
 from resweep.drive.safety.cases import make_hidden_car, spread_cases
-from resweep.drive.safety.judge import describe_run, is_avoidable
 from resweep.drive.safety.success_map import draw_success
 from resweep.errors import ResweepError
 from resweep.scenes import SCENE_LABELS, Label, ground_plane

@@ -1,4 +1,4 @@
-"""Sweeps whose every metric can be told by hand."""
+"""Sweeps whose every metric can be computed by hand."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def drive() -> Log:
     return log.with_sweeps(list(log))
 
 
-def test_a_simulated_street_is_met_again_in_its_splats(drive: Log) -> None:
+def test_a_simulated_street_is_reproduced_in_its_splats(drive: Log) -> None:
     calibrate = CalibrateConfig(points_per_sweep=20_000, samples=10_000)
     elsewhere = tuple(label for label in drive.labels.classes if label not in (40, 48))
     config = SplatConfig(method="labels", resample=False, calibrate=calibrate, map=MapConfig(drop_labels=elsewhere))
@@ -59,6 +59,6 @@ def test_a_shifted_pose_is_found_again(drive: Log) -> None:
 
 
 @pytest.mark.parametrize(("held", "complaint"), [([9], "no sweep 9"), ([], "keep some"), (range(7), "keep some")])
-def test_sweeps_that_cannot_be_held_out_are_told(drive: Log, held: list[int], complaint: str) -> None:
+def test_sweeps_that_cannot_be_held_out_are_reported(drive: Log, held: list[int], complaint: str) -> None:
     with pytest.raises(ResweepError, match=complaint):
         holdout(drive, held, SplatConfig())

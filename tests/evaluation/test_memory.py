@@ -88,7 +88,7 @@ def test_figures_do_not_depend_on_memory(drive: Callable[[float], Log], monkeypa
     assert evaluate(sim, real, accumulate=True).to_json() == whole.to_json()
 
 
-def test_a_bound_below_one_pair_is_told_before_the_work(drive: Callable[[float], Log]) -> None:
+def test_a_bound_below_one_pair_is_reported_before_the_work(drive: Callable[[float], Log]) -> None:
     sim, real = drive(0.1), drive(0.0)
     reads: list[int] = []
     counted = real.map(lambda sweep, at: reads.append(at) or sweep, indexed=True)

@@ -59,9 +59,8 @@ def test_intensity_is_an_image_too(make_sweep: MakeSweep) -> None:
     assert report["pano_intensity_psnr_db"] == pytest.approx(-10 * np.log10(square), rel=1e-5)
 
 
-@pytest.mark.parametrize("scale", [0.0, 255.0])
-def test_without_intensities_from_0_to_1_their_image_is_not_scored(make_sweep: MakeSweep, scale: float) -> None:
-    light = scale * np.linspace(0, 1, BEAMS)
+def test_without_intensities_their_image_is_not_scored(make_sweep: MakeSweep) -> None:
+    light = np.zeros(BEAMS)
     report = evaluate(make_sweep(20.0, intensity=light), make_sweep(20.0, intensity=light))
     assert {name for name in PANO_METRICS if report[name] is None} >= {
         name for name in PANO_METRICS if name.startswith("pano_intensity")

@@ -82,7 +82,7 @@ def test_errors_by_range_and_their_spread_stand_beside_each_other(make_sweep: Ma
 def run() -> Any:
     app = typer.Typer()
     app.command()(verb)
-    return lambda *words: CliRunner().invoke(app, [str(word) for word in words])
+    return lambda *args: CliRunner().invoke(app, [str(word) for word in args])
 
 
 def test_the_command_writes_a_page_and_json(reports: list[Path], tmp_path: Path, run: Any) -> None:

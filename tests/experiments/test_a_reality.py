@@ -40,7 +40,7 @@ def test_empty_pulses_of_the_terrestrial_scan_are_known(sample_data: Path) -> No
 
 
 @pytest.mark.slow
-def test_the_second_drive_is_met_in_worlds_of_the_first() -> None:
+def test_the_second_drive_is_simulated_in_worlds_of_the_first() -> None:
     result = a_mobile.run(fast=True)
     assert {row["world"] for row in result["rows"]} == {"voxels", "top-down", "hybrid"}
     for row in result["rows"]:

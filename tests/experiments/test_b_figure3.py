@@ -51,7 +51,7 @@ def test_a_busy_machine_gives_no_speedup_instead_of_a_wrong_one() -> None:
 
 def test_conclusive_only_with_enough_quiet_sweeps(result: dict) -> None:
     least = min(row["quiet_sweeps"] for row in result["scaling"])
-    assert result["conclusive"] == (least >= b_figure3.QUIET_LEAST)
+    assert result["conclusive"] == (least >= b_figure3.MIN_QUIET_SWEEPS)
 
 
 def test_the_command_draws_its_figure_and_ends_with_one_json_object(result: dict, check_command: Any) -> None:

@@ -29,7 +29,7 @@ def test_mirroring_completes_the_car(rows: dict) -> None:
     assert rows["coloured ICP, mirrored"]["rays_right"] > rows["boxes alone"]["rays_right"] + 0.2
 
 
-def test_rays_meet_the_rebuilt_car_where_they_met_the_true_one(rows: dict) -> None:
+def test_rays_meet_the_rebuilt_car_where_they_hit_the_true_one(rows: dict) -> None:
     best = rows["coloured ICP, mirrored"]
     assert best["rays_right"] > 0.75
     assert best["rays_error_m"] < 0.05

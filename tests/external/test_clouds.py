@@ -20,13 +20,13 @@ HERE = Path(__file__).parent
 PLACE = np.array([448_000.0, 5_411_000.0, 200.0])
 
 
-def run(python: str, script: str, *words: str) -> str:
+def run(python: str, script: str, *args: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    ended = subprocess.run(
-        [python, str(HERE / script), *words], env=environment, capture_output=True, text=True, timeout=1200, check=False
+    result = subprocess.run(
+        [python, str(HERE / script), *args], env=environment, capture_output=True, text=True, timeout=1200, check=False
     )
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    return ended.stdout
+    assert result.returncode == 0, result.stderr[-3000:]
+    return result.stdout
 
 
 def make_points(count: int) -> Array:

@@ -42,11 +42,11 @@ def blocks(language: str) -> list[str]:
 def run_python(python: str, *arguments: str, cwd: Path) -> str:
     environment = {**os.environ, "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"}
     environment.pop("PYTHONPATH", None)
-    ended = subprocess.run(
+    result = subprocess.run(
         [python, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=1200, check=False
     )
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    return ended.stdout
+    assert result.returncode == 0, result.stderr[-3000:]
+    return result.stdout
 
 
 def concatenate(roots: list[Path], out: Path) -> None:
@@ -143,9 +143,9 @@ def test_the_page_does_what_it_says(tmp_path: Path, external_python: str, monkey
     monkeypatch.chdir(tmp_path)
     (commands,), (code,) = blocks("bash"), blocks("python")
     for line in commands.splitlines():
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as result:
             main(shlex.split(line)[1:])
-        assert ended.value.code == 0, line
+        assert result.value.code == 0, line
     said = run_python(external_python, "-c", code, cwd=tmp_path)
     assert "car {0.5: 1.0" in said
     assert (tmp_path / "scan.png").stat().st_size > 10_000

@@ -62,8 +62,8 @@ def write(path: Path) -> None:
 
 @pytest.mark.usefixtures("no_flock")
 def test_without_locks_a_file_keeps_processes_apart(tmp_path: Path) -> None:
-    with holder(tmp_path) as (said, first):
-        assert said == "held\n"
+    with holder(tmp_path) as (message, first):
+        assert message == "held\n"
         with holder(tmp_path) as (second, _):
             assert f"another process is writing it (pid {first.pid}, since 20" in second
         with pytest.raises(ResweepError, match=rf"if that process runs no more, remove .*{OWNER}\)"):
@@ -87,8 +87,8 @@ def test_a_lock_file_counts_unless_its_process_is_known_to_be_dead(tmp_path: Pat
     mine = {"pid": os.getpid(), "host": socket.gethostname(), "since": "2026-01-01", "started": "1", "processes": ""}
     if Path("/proc/self/ns/pid").is_symlink():
         mine["processes"] = os.readlink("/proc/self/ns/pid")
-    said = {"other host": {"host": "node7"}, "same number": {}, "other container": {"processes": "pid:[7]"}}.get(state)
-    lock.write_text("" if said is None else json.dumps({**mine, **said}))
+    facts = {"other host": {"host": "node7"}, "same number": {}, "other container": {"processes": "pid:[7]"}}.get(state)
+    lock.write_text("" if facts is None else json.dumps({**mine, **facts}))
     if state == "empty and old":
         os.utime(lock, (time.time() - 60, time.time() - 60))
     if state in ("empty and old", "same number"):

@@ -14,10 +14,6 @@ from resweep.files.partial import resumable_folder
 KEY = {"version": "1", "config": "a", "inputs": "b"}
 
 
-class Killed(BaseException):
-    """Ends a call where a kill would, without any cleaning up."""
-
-
 def write(path: Path, made: list[str], text: str = "new") -> None:
     """A log of one sweep, which is made unless it is there."""
     with resumable_folder(path, KEY, "finished sweeps") as partial:
@@ -37,9 +33,9 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, name: str, path: Path, before: bool
         owner = importlib.import_module(module)
         real = getattr(owner, function)
 
-        def die(*words: object) -> object:
+        def die(*args: object) -> object:
             if not before:
-                real(*words)
+                real(*args)
             os._exit(9)
 
         setattr(owner, function, die)

@@ -140,11 +140,11 @@ def _leave_out(jobs: list[Job], done: int) -> list[Job]:
 def _run_worker(seed: int, jobs: list[Job]) -> list[Finding]:
     """What one worker found; its last mutant is a crash or a hang if it did not end by itself."""
     alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX"), "1")
-    words = [sys.executable, "-m", _WORKER, str(seed), json.dumps(jobs)]
+    args = [sys.executable, "-m", _WORKER, str(seed), json.dumps(jobs)]
     with tempfile.TemporaryDirectory(prefix="fuzz-") as place, tempfile.TemporaryFile() as errors:
         environment = {**os.environ, **alone, "TMPDIR": place, "PYTHONFAULTHANDLER": "1"}
         worker = subprocess.Popen(
-            words, cwd=_ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
+            args, cwd=_ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
         )
         try:
             found, begun, silent = _listen(worker, seed)
@@ -179,10 +179,17 @@ def _listen(worker: subprocess.Popen[bytes], seed: int) -> tuple[list[Finding], 
         for line in lines:
             if not line.startswith(b'{"reader"'):
                 continue  # what a library prints
-            told = json.loads(line)
-            begun = (told["reader"], seed, told["begin"]) if "begin" in told else None
+            record = json.loads(line)
+            begun = (record["reader"], seed, record["begin"]) if "begin" in record else None
             if begun is None:
-                made = (told["reader"], seed, told["end"], told["outcome"], told["detail"], tuple(told["files"]))
+                made = (
+                    record["reader"],
+                    seed,
+                    record["end"],
+                    record["outcome"],
+                    record["detail"],
+                    tuple(record["files"]),
+                )
                 found.append(Finding(*made))
 
 

@@ -15,6 +15,8 @@ import zipfile
 from collections.abc import Callable
 
 from tests.fuzz.mutate_columns import change_columns
+from tests.fuzz.mutate_json import damage_json
+from tests.fuzz.mutate_onnx import mutate_onnx
 
 Mutation = Callable[[bytearray, random.Random], bytearray]
 _BYTES = (0, 1, 0x7F, 0x80, 0xFF, 0x20, 0x0A, 0x2D)
@@ -65,6 +67,10 @@ def mutate(data: bytes, name: str, rng: random.Random) -> bytes:
     meant = rng.random() < 0.3  # numbers that cannot be, in a file that is whole
     if meant and (changed := change_columns(data, name, rng)) is not None:
         return changed
+    if name.endswith(".json") and rng.random() < 0.6 and (damaged := damage_json(data, rng)) is not None:
+        return damaged
+    if name.endswith(".onnx") and rng.random() < 0.8:
+        return mutate_onnx(data, rng)
     if rng.random() < 0.7 and (inner := _open(data, name, rng)) is not None:
         content, close = inner
         return close((change_columns(content, "", rng) if meant else None) or _change(content, rng))

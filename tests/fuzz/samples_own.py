@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +204,57 @@ def _read_info(path: Path) -> None:
     check_json_sanity(describe(path))
 
 
+def _make_reports(folder: Path) -> Path:
+    from resweep.evaluation import evaluate
+
+    for at, name in enumerate(("one.json", "two.json")):
+        sweep = make_sweep()
+        report = evaluate(replace(sweep, range=sweep.range + 0.02 * (at + 1)), sweep)
+        report.save(folder / name)
+    return folder
+
+
+def _read_reports(path: Path) -> None:
+    """Compare reports as the command does; their page is drawn, as it uses what no table shows."""
+    from resweep.evaluation.report.side_by_side import SideBySide
+    from resweep.terminal import make_console
+
+    both = SideBySide.load([path / "one.json", path / "two.json"])
+    _ = both.warnings(), both.to_json(), both.save(path / "both.html")
+    for report in both.reports:
+        _ = str(report), report.class_table(), report.to_json(), report.save(path / "page.html")
+    with open(os.devnull, "w") as nowhere:
+        make_console(file=nowhere).print(both.table())
+
+
+def _make_run(folder: Path) -> Path:
+    from resweep.drive import LidarMount, Loop, LoopConfig, Rig
+    from resweep.drive.run import FILE
+    from resweep.scenes import ground_plane
+    from resweep.worlds import World
+
+    rig = Rig(lidars=(LidarMount(sensor="velodyne-vlp-16", position_m=(1.3, 0.0, 1.8)),))
+    loop = Loop(
+        World([ground_plane((60.0, 60.0))]), "passenger-car", rig, lambda seen: (1.0, 0.05), start=(0.0, 0.0, 0.0),
+        config=LoopConfig(duration_s=0.3),
+    )  # fmt: skip
+    loop.run(folder / "run", keep_sweeps=False)
+    record = json.loads((folder / "run" / FILE).read_text())
+    record["settings"]["world"] = "hidden-car:street 0"
+    (folder / "run" / FILE).write_text(json.dumps(record, indent=1))
+    return folder / "run"
+
+
+def _read_run(path: Path) -> None:
+    """Read a run, and make its loop again as driving it once more does."""
+    from resweep.drive import load_run
+    from resweep.drive.safety.campaign import rebuild_loop
+
+    run = load_run(path)
+    _ = run.figures(), run.to_bytes(), run.collisions, run.min_ttc_s
+    rebuild_loop(run)
+
+
 _SPECS: list[tuple[str, Callable[[Path], Path], Callable[[Path], Any]]] = [
     *(("sensor-" + name, _make_catalog_sensor(name), _read_sensor) for name in ("velodyne-vlp-16", "livox-mid-360")),
     ("sensor-two-block", _make_catalog_sensor("velodyne-hdl-64e"), _read_sensor),
@@ -222,5 +276,7 @@ READERS = [
     Reader("world", _make_world, _read_world, 0.5),
     Reader("world-info", _make_world, _read_info, 0.5),
     *(Reader(f"info-{suffix[1:]}", _make_mesh(suffix), _read_info) for suffix in (".ply", ".glb", ".obj")),
+    Reader("report", _make_reports, _read_reports, 0.5),
+    Reader("run", _make_run, _read_run),
     Reader("bank", _make_bank, _read_bank, 0.5),
 ]

@@ -66,7 +66,7 @@ def test_numbers_are_changed_in_whole_files(reader: str, suffix: str, tmp_path: 
         assert {len(other) for other in changed if other is not None} == {len(data)}
 
 
-def test_a_finding_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_finding_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The harness sees what it is there to see: a worker of readers that misbehave, each in its own way."""
     (tmp_path / "bad_reader.py").write_text(_BAD)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)

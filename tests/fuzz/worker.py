@@ -119,8 +119,8 @@ def _run_job(reader: Reader, seed: int, numbers: range, place: Path) -> None:
         files = make_mutant(reader, seed, number, sample, target)
         outcome, detail = run(reader, target / opened)
         shutil.rmtree(target)
-        told = {"reader": reader.name, "end": number, "outcome": outcome, "detail": detail, "files": files}
-        print(json.dumps(told), flush=True)
+        record = {"reader": reader.name, "end": number, "outcome": outcome, "detail": detail, "files": files}
+        print(json.dumps(record), flush=True)
 
 
 if __name__ == "__main__":

@@ -86,9 +86,9 @@ def kiss_icp(tmp_path: Path) -> Callable[[str, Path], Array]:
 
     def run(loader: str, folder: Path) -> Array:
         output = tmp_path / "kiss_poses.npy"
-        words = [sys.executable, "-c", _RUN_KISS, loader, str(folder), str(output)]
-        ended = subprocess.run(words, capture_output=True, text=True, check=False)
-        assert ended.returncode == 0, ended.stderr[-2000:]
+        args = [sys.executable, "-c", _RUN_KISS, loader, str(folder), str(output)]
+        result = subprocess.run(args, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr[-2000:]
         poses: Array = np.load(output)
         return poses
 

@@ -28,8 +28,8 @@ app.command()(info)
 app.command()(convert)
 
 
-def run(*words: object) -> str:
-    result = CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200"})
+def run(*args: object) -> str:
+    result = CliRunner().invoke(app, [str(word) for word in args], env={"COLUMNS": "200"})
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == 0, result.output
@@ -78,8 +78,8 @@ def test_labels_are_mapped_on_request(tmp_path: Path) -> None:
     with pytest.raises(ResweepError, match=r"meaning of its labels is unknown.*give --from-labels NAME"):
         run("convert", tmp_path / "s.pcd", tmp_path / "t.pcd", "--labels", "argoverse2")
     assert not (tmp_path / "t.pcd").exists()
-    words = ["--from-labels", "semantickitti", "--labels", "kitti360"]
-    out = run("convert", tmp_path / "s.pcd", tmp_path / "t.pcd", *words)
+    args = ["--from-labels", "semantickitti", "--labels", "kitti360"]
+    out = run("convert", tmp_path / "s.pcd", tmp_path / "t.pcd", *args)
     assert "every class has a counterpart" in out
     assert np.unique(load_sweep(tmp_path / "t.pcd").label).tolist() == [7, 26, 31]
     with pytest.raises(ResweepError, match="did you mean 'nuscenes-lidarseg'"):
@@ -164,9 +164,9 @@ def test_convert_logs(log: Log, tmp_path: Path) -> None:
         ([tmp_path / "c", "--format", "pdc"], "did you mean 'pcd'"),
         ([tmp_path / "c", "--format", "pcd", "--frame", "wrold"], "did you mean 'world'"),
     ]
-    for words, message in failures:
+    for args, message in failures:
         with pytest.raises(ResweepError, match=message):
-            run("convert", tmp_path / "a", *words)
+            run("convert", tmp_path / "a", *args)
     assert sorted(item.name for item in tmp_path.iterdir()) == ["a", "b"]
 
 

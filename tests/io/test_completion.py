@@ -51,7 +51,7 @@ def agreement(true: Array, found: Array, limit_deg: float) -> tuple[float, float
     [
         ("velodyne-hdl-64e", "pcd"),  # its blocks fire in turns
         ("ouster-os1-64", "pcd"),
-        ("velodyne-vlp-32c", "kitti"),  # no rings, no times: told by elevation
+        ("velodyne-vlp-32c", "kitti"),  # no rings, no times: found by elevation
         ("velodyne-hdl-32e", "ply"),
         ("velodyne-vlp-16", "ros2"),
     ],
@@ -135,10 +135,6 @@ def test_a_damaged_sweep_does_not_hide_the_grid(street: Simulator, tmp_path: Pat
     file.write_bytes(file.read_bytes()[:-100])
     log = open_log(tmp_path / "log")
     assert log[1].n_beams > len(log[1])
-
-
-def thinned_rows(source: Path, target: Path, keep: Array) -> None:
-    np.fromfile(source, "<f4").reshape(-1, 4)[keep].tofile(target)
 
 
 def recall(sweep: Sweep, points: Array, limit_deg: float = 0.12) -> float:

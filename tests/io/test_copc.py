@@ -160,9 +160,9 @@ def test_copclib_agrees_with_every_node(cloud: Path) -> None:
 def test_cubes_of_any_number_give_the_same_root(hill: Array, tmp_path: Path) -> None:
     """Points are sorted into cubes of any size; only which point stands for a cell of the root may differ."""
     found = []
-    for most in (10**6, 3000, 100):
-        path = tmp_path / f"{most}.copc.laz"
-        with CopcWriter(path, most=most) as writer:
+    for max_points in (10**6, 3000, 100):
+        path = tmp_path / f"{max_points}.copc.laz"
+        with CopcWriter(path, max_points=max_points) as writer:
             writer.add(hill[:8_000], {})
             writer.add(hill[8_000:12_000], {})
             writer.close(progress=False)
@@ -185,9 +185,13 @@ def test_the_same_points_give_the_same_bytes(hill: Array, cloud: Path, tmp_path:
 
 def test_what_is_hard_for_an_octree(tmp_path: Path) -> None:
     outlier = np.concatenate([np.zeros((5000, 3)), np.full((5000, 3), 0.001), [[9e5, 0, 0]]])
-    for name, points, most in (("one", np.ones((1, 3)), 10), ("same", np.ones((4000, 3)), 10), ("far", outlier, 100)):
+    for name, points, max_points in (
+        ("one", np.ones((1, 3)), 10),
+        ("same", np.ones((4000, 3)), 10),
+        ("far", outlier, 100),
+    ):
         path = tmp_path / f"{name}.copc.laz"
-        with CopcWriter(path, most=most) as writer:
+        with CopcWriter(path, max_points=max_points) as writer:
             writer.add(points, {"intensity": np.arange(len(points)) % 60_000})
             writer.close(progress=False)
         with laspy.CopcReader.open(str(path)) as reader:
@@ -345,6 +349,6 @@ print(run(1_000_000, sys.argv[2]) - first)
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_cloud(tmp_path: Path) -> None:
     """A million points, of which 50,000 may be held: ten times as many take a few megabytes more."""
-    words = [sys.executable, "-c", _WRITE, str(tmp_path / "a.copc.laz"), str(tmp_path / "b.copc.laz")]
-    ended = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert float(ended.stdout) < 18  # MB; the points alone are 30, their sweeps ten times that
+    args = [sys.executable, "-c", _WRITE, str(tmp_path / "a.copc.laz"), str(tmp_path / "b.copc.laz")]
+    result = subprocess.run(args, capture_output=True, text=True, check=True)
+    assert float(result.stdout) < 18  # MB; the points alone are 30, their sweeps ten times that

@@ -158,9 +158,9 @@ def test_a_scene_is_opened_like_a_folder(tmp_path: Path, capsys: pytest.CaptureF
         open_log(root / "scene-0062")
     with pytest.raises(ResweepError, match="no such file or folder"):
         open_log(tmp_path / "absent" / "scene-0061")
-    for words in (["info", root / "scene-0061"], ["convert", root / "scene-0061", tmp_path / "out", "-f", "pcd"]):
+    for args in (["info", root / "scene-0061"], ["convert", root / "scene-0061", tmp_path / "out", "-f", "pcd"]):
         with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
+            main([str(word) for word in args])
         assert ended.value.code == 0
     assert "scene-0061" in capsys.readouterr().out
     assert len(open_log(tmp_path / "out")) == 3

@@ -58,9 +58,9 @@ def list_files(root: Path) -> list[Path]:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    with pytest.warns(UserWarning, match="nuScenes has no class") as told:
+    with pytest.warns(UserWarning, match="nuScenes has no class") as caught:
         write_log(make_log(sensor=load_sensor("velodyne-vlp-16")), tmp_path / "out", format="nuscenes", progress=False)
-    assert sorted(str(item.message).partition("these ")[2] for item in told) == [
+    assert sorted(str(item.message).partition("these ")[2] for item in caught) == [
         "boxes, which are now noise: tram",
         "labels, which are now noise: on rails",
     ]
@@ -143,7 +143,9 @@ def test_scans_have_the_units_of_nuscenes(made: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*no class")
-@pytest.mark.parametrize(("top", "scale"), [(0.9, 255.0), (1.3, 255.0), (90.0, 1.0), (4000.0, 255 / 65535)])
+@pytest.mark.parametrize(
+    ("top", "scale"), [(0.9, 255.0), (1.3, 255.0), (90.0, 1.0), (4000.0, 255 / 4095), (40_000.0, 255 / 65535)]
+)
 def test_intensities_end_at_255(top: float, scale: float, tmp_path: Path) -> None:
     def dim(sweep: Sweep) -> Sweep:
         bright = np.where(np.arange(len(sweep)) == 7, 5.0, 1.0)  # a retroreflector

@@ -273,11 +273,11 @@ def test_written_bags(storage: str, log: Log, tmp_path: Path) -> None:
 def test_standing_sweeps_stay_as_they_are(log: Log, tmp_path: Path) -> None:
     """Points with times, but without motion, must not be moved when they are read again."""
     poses = np.stack([from_xyz_rpy(5 * at, yaw=at) for at in range(3)])
-    standing = [replace(log[at], trajectory=None, pose=poses[at]) for at in range(3)]
-    write_log(Log.from_sweeps(standing), tmp_path / "a", format="ros2", progress=False)
-    mixed = [replace(log[0], pose=poses[0], trajectory=Trajectory(log[0].trajectory.times, poses)), *standing[1:]]  # type: ignore[union-attr]
+    stationary = [replace(log[at], trajectory=None, pose=poses[at]) for at in range(3)]
+    write_log(Log.from_sweeps(stationary), tmp_path / "a", format="ros2", progress=False)
+    mixed = [replace(log[0], pose=poses[0], trajectory=Trajectory(log[0].trajectory.times, poses)), *stationary[1:]]  # type: ignore[union-attr]
     write_log(Log.from_sweeps(mixed), tmp_path / "b", format="ros2", progress=False)
-    for name, sweeps in (("a", standing), ("b", mixed)):
+    for name, sweeps in (("a", stationary), ("b", mixed)):
         for sweep, made in zip(open_log(tmp_path / name), sweeps, strict=True):
             assert (sweep.trajectory is None) == (made.trajectory is None)
             np.testing.assert_allclose(sweep.world_points(), made.world_points(), atol=1e-4)

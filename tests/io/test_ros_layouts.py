@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 from resweep.errors import ResweepError
 from resweep.io import open_log, write_log
 from resweep.io.ros import livox
-from resweep.io.ros.bag_writer import EPOCH_S, choose_scale
+from resweep.io.ros.bag_writer import EPOCH_S
 from resweep.io.ros.imu import GRAVITY_MPS2, RATE_HZ, SmoothMotion
 from resweep.io.ros.point_layouts import LAYOUTS
 from resweep.log import Log
@@ -297,11 +297,6 @@ def test_no_motion_is_invented_where_poses_are_unknown(drive: Log, tmp_path: Pat
     with AnyReader([tmp_path / "bag"]) as reader:
         assert not {"/imu", "/odom", "/tf"} & set(reader.topics)
     assert not open_log(tmp_path / "bag").poses_known
-
-
-@pytest.mark.parametrize(("top", "scale"), [(0.3, 255), (1.2, 255), (80.0, 1), (40_000.0, 255 / 65535)])
-def test_intensities_end_at_255(top: float, scale: float) -> None:
-    assert choose_scale(np.linspace(0, top, 1000, dtype=np.float32)) == scale
 
 
 def test_mistakes(drive: Log, tmp_path: Path) -> None:

@@ -49,9 +49,9 @@ def edited(file: Path, change: Callable[[list[str]], list[str]]) -> None:
 
 def word(column: int, value: str) -> Callable[[list[str]], list[str]]:
     def change(lines: list[str]) -> list[str]:
-        words = lines[BAD].split()
-        words[column] = value
-        return [*lines[:BAD], " ".join(words), *lines[BAD + 1 :]]
+        fields = lines[BAD].split()
+        fields[column] = value
+        return [*lines[:BAD], " ".join(fields), *lines[BAD + 1 :]]
 
     return change
 
@@ -175,9 +175,9 @@ CASES: dict[str, tuple[str, Callable[[Path], None], str, str]] = {
 }
 
 
-def converted(path: Path, out: Path, *words: str) -> int:
+def converted(path: Path, out: Path, *args: str) -> int:
     with pytest.raises(SystemExit) as ended:
-        main(["convert", str(path), str(out), "--format", "sweep", *words])
+        main(["convert", str(path), str(out), "--format", "sweep", *args])
     return int(ended.value.code or 0)
 
 
@@ -191,15 +191,15 @@ def test_bad_sweeps_are_an_error_or_are_skipped_and_counted(
     poses = whole.poses
     spoil(path)
     assert converted(path, tmp_path / "strict") == 1
-    said = capsys.readouterr().err
-    assert len(said.strip().splitlines()) == 1
+    message = capsys.readouterr().err
+    assert len(message.strip().splitlines()) == 1
     with pytest.raises(ResweepError, match=error):
-        raise ResweepError(said)
+        raise ResweepError(message)
     assert not (tmp_path / "strict").exists()
     assert converted(path, tmp_path / "lenient", "--keep-going") == 0
-    said = capsys.readouterr().err
-    assert f"skipped 1 of 4 sweeps: {summary}\n" in said
-    assert "resweep: warning: " in said
+    message = capsys.readouterr().err
+    assert f"skipped 1 of 4 sweeps: {summary}\n" in message
+    assert "resweep: warning: " in message
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         log = open_log(path, keep_going=True)
@@ -252,31 +252,31 @@ def test_other_verbs_skip_and_say_so(tmp_path: Path, capsys: pytest.CaptureFixtu
     path = make("semantickitti", tmp_path)
     truncate(path)
 
-    def run(*words: object) -> tuple[int, str]:
+    def run(*args: object) -> tuple[int, str]:
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
-            main([str(item) for item in words])
+            main([str(item) for item in args])
         return int(ended.value.code or 0), capsys.readouterr().err
 
-    told = "skipped 1 of 4 sweeps: 1 truncated"
+    summary = "skipped 1 of 4 sweeps: 1 truncated"
     settings = ("--set", "map.ego_radius_m=0", "--set", "calibrate=null", "--method", "surfels")
     settings += ("--set", "normal_radius_m=5.0", "--set", "voxel_m=0.5")
     build = ("build", path, "-o", tmp_path / "w.world", *settings)
-    status, said = run(*build)
+    status, message = run(*build)
     assert status == 1
-    assert "000002.bin: truncated" in said
-    status, said = run(*build, "--keep-going")
-    assert status == 0, said
-    assert told in said
+    assert "000002.bin: truncated" in message
+    status, message = run(*build, "--keep-going")
+    assert status == 0, message
+    assert summary in message
     evaluate = ("evaluate", path, path, "--json")
     assert run(*evaluate)[0] == 1
-    status, said = run(*evaluate, "--keep-going")
-    assert status == 0, said
-    assert said.count(told) == 2
+    status, message = run(*evaluate, "--keep-going")
+    assert status == 0, message
+    assert message.count(summary) == 2
     edited(path / "poses.txt", word(5, "7.0"))
     simulate = ("simulate", "scene:courtyard", "-s", "velodyne-vlp-16", "--like", path, "-o", tmp_path / "out")
     simulate += ("--sweeps", "1")
     assert run(*simulate)[0] == 1
-    status, said = run(*simulate, "--keep-going")
-    assert status == 0, said
-    assert "skipped 1 of 4 sweeps: 1 without pose" in said
+    status, message = run(*simulate, "--keep-going")
+    assert status == 0, message
+    assert "skipped 1 of 4 sweeps: 1 without pose" in message

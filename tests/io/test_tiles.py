@@ -83,9 +83,9 @@ def test_bounds_leave_tiles_unread(survey: tuple[Path, Array], monkeypatch: pyte
     read: list[str] = []
     original = tile_module.read_points
 
-    def watch(piece: Any, *words: Any, **options: Any) -> Any:
+    def watch(piece: Any, *args: Any, **options: Any) -> Any:
         read.append(piece.tile.path.name)
-        return original(piece, *words, **options)
+        return original(piece, *args, **options)
 
     monkeypatch.setattr(tile_module, "read_points", watch)
     monkeypatch.setattr("resweep.io.clouds.cloud_log.read_points", watch)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -110,8 +109,3 @@ def _make_up(rng: np.random.Generator, layout: SensorGrid, place: str) -> BeamPa
     hit[:, 0], hit[:, 1] = column["range_m"] * np.cos(angle), column["range_m"] * np.sin(angle)
     rest = (np.ones(beams, bool), hit, np.ones(beams, bool), np.zeros(beams, np.float32))
     return BeamPair(channels, *columns, column["intensity"].copy(), *rest, place, layout, True)
-
-
-def without_blind(pairs: list[BeamPair]) -> list[BeamPair]:
-    """The same pairs, whose channel of blindness is empty."""
-    return [replace(pair, channels=pair.channels.with_blind(None)) for pair in pairs]

@@ -30,10 +30,10 @@ def world_folder(tiny_world: rs.World, tmp_path: Path) -> Path:
     return tmp_path / "tiny.world"
 
 
-def fails(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+def fails(capsys: pytest.CaptureFixture[str], *args: object) -> str:
     """The one line that a command ends with."""
     capsys.readouterr()
-    assert run(*words) == 1
+    assert run(*args) == 1
     message = capsys.readouterr().err.strip()
     assert "Traceback" not in message
     assert len([line for line in message.splitlines() if line.startswith("Error") or "error" in line.lower()]) <= 1, (
@@ -85,18 +85,18 @@ def test_models_that_do_not_fit(
     world_folder: Path, tiny_log_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = learn_by_hand(tmp_path / "good")
-    words = ("simulate", world_folder, "--like", tiny_log_folder, "--sweeps", 1, "-o", tmp_path / "out", "--realism")
+    args = ("simulate", world_folder, "--like", tiny_log_folder, "--sweeps", 1, "-o", tmp_path / "out", "--realism")
     other = {"rings": 64, "columns": 288, "elevation_deg": np.linspace(-20, 5, 64).tolist()}
-    assert "the model is for 64 rings" in fails(capsys, *words, learn_by_hand(tmp_path / "other", layout=other))
-    assert "there is no such folder" in fails(capsys, *words, tmp_path / "none")
+    assert "the model is for 64 rings" in fails(capsys, *args, learn_by_hand(tmp_path / "other", layout=other))
+    assert "there is no such folder" in fails(capsys, *args, tmp_path / "none")
     damaged = learn_by_hand(tmp_path / "damaged")
     (damaged / "drop.onnx").write_bytes((damaged / "drop.onnx").read_bytes()[:-7])
-    assert "drop.onnx: is damaged" in fails(capsys, *words, damaged)
+    assert "drop.onnx: is damaged" in fails(capsys, *args, damaged)
     old = learn_by_hand(tmp_path / "old")
     card = json.loads((old / "card.json").read_text())
     (old / "card.json").write_text(json.dumps({**card, "version": 1}))
-    assert "version" in fails(capsys, *words, old)
-    assert run(*words, good) == 0
+    assert "version" in fails(capsys, *args, old)
+    assert run(*args, good) == 0
 
 
 def test_worlds_that_do_not_fit(
@@ -111,8 +111,8 @@ def test_worlds_that_do_not_fit(
         ("nameless", "what labels of this world mean is unknown"),
         ("unseen", "does not know how its primitives were seen"),
     ):
-        words = ("simulate", tmp_path / f"{name}.world", "--like", tiny_log_folder, "--sweeps", 1)
-        assert problem in fails(capsys, *words, "-o", tmp_path / name, "--realism", model)
+        args = ("simulate", tmp_path / f"{name}.world", "--like", tiny_log_folder, "--sweeps", 1)
+        assert problem in fails(capsys, *args, "-o", tmp_path / name, "--realism", model)
         assert not (tmp_path / name).exists()
 
 
@@ -120,9 +120,9 @@ def test_worlds_that_do_not_fit(
 def test_learning_that_was_stopped_goes_on_to_the_same_bytes(
     tiny_log_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ("learn", "raydrop", tiny_log_folder, "--variant", "mlp", "--intensity", "mlp", *QUICK, *THREADS)
-    assert run(*words, "-o", tmp_path / "whole") == 0
-    epoch, done = training._State.epoch, []
+    args = ("learn", "raydrop", tiny_log_folder, "--variant", "mlp", "--intensity", "mlp", *QUICK, *THREADS)
+    assert run(*args, "-o", tmp_path / "whole") == 0
+    epoch, done = training._TrainingState.epoch, []
 
     def stops(self: Any, *examples: Any) -> None:
         if len(done) == 4:  # the second epoch of the second network
@@ -130,8 +130,8 @@ def test_learning_that_was_stopped_goes_on_to_the_same_bytes(
         done.append(1)
         epoch(self, *examples)
 
-    monkeypatch.setattr(training._State, "epoch", stops)
-    assert run(*words, "-o", tmp_path / "stopped") != 0
+    monkeypatch.setattr(training._TrainingState, "epoch", stops)
+    assert run(*args, "-o", tmp_path / "stopped") != 0
     assert not (tmp_path / "stopped").exists()
     assert (tmp_path / "stopped.partial").is_dir()
     begun = len(done)
@@ -140,8 +140,8 @@ def test_learning_that_was_stopped_goes_on_to_the_same_bytes(
         done.append(1)
         epoch(self, *examples)
 
-    monkeypatch.setattr(training._State, "epoch", counts)
-    assert run(*words, "-o", tmp_path / "stopped") == 0, capsys.readouterr().err
+    monkeypatch.setattr(training._TrainingState, "epoch", counts)
+    assert run(*args, "-o", tmp_path / "stopped") == 0, capsys.readouterr().err
     assert len(done) - begun == 2  # what was done is not done again
     assert _hash(tmp_path / "stopped") == _hash(tmp_path / "whole")
 

@@ -114,11 +114,11 @@ def test_training_is_the_same_for_a_seed_and_after_a_stop(variant: Any, make_mad
         def __init__(self) -> None:
             self.left = 2
 
-        def judged(self) -> Any:
+        def validation_batches(self) -> Any:
             self.left -= 1
             if self.left < 0:
                 raise StoppedError
-            return both[1].judged()
+            return both[1].validation_batches()
 
     with pytest.raises(StoppedError):
         train(shape, both[0], Fails(), QUICK, checkpoint=tmp_path / "c.pt", progress=False)  # type: ignore[arg-type]

@@ -76,7 +76,7 @@ def test_pairs_are_kept_and_read_back(pairs: list[BeamPair], cache: Path, tiny_l
 def test_bad_logs_are_refused(tiny_log: rs.Log) -> None:
     with pytest.raises(ResweepError, match="3 sweeps are too few"):
         pair_log(tiny_log[:3], rs.SurfelConfig(), progress=False)
-    with pytest.raises(ResweepError, match="knows no poses"):
+    with pytest.raises(ResweepError, match="has no poses"):
         pair_log(replace(tiny_log, poses_known=False), rs.SurfelConfig(), progress=False)
     with pytest.raises(ResweepError, match="its beams without return are unknown"):
         pair_log(replace(tiny_log, empty_beams=EmptyBeams("unknown", "no grid")), rs.SurfelConfig(), progress=False)
@@ -88,9 +88,9 @@ def test_logs_with_and_without_labels_do_not_mix(pairs: list[BeamPair], tmp_path
         fit_realism(mixed, tmp_path, RealismConfig())
 
 
-def run(*words: object) -> int:
+def run(*args: object) -> int:
     with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
+        main([str(word) for word in args])
     return int(ended.value.code or 0)
 
 
@@ -99,9 +99,9 @@ def test_the_command_learns_and_simulate_takes_the_model(
     tiny_log_folder: Path, tiny_world: rs.World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model, world = tmp_path / "model", tmp_path / "tiny.world"
-    words = ("learn", "raydrop", tiny_log_folder, "-o", model, "--variant", "mlp", "--intensity", "logistic")
+    args = ("learn", "raydrop", tiny_log_folder, "-o", model, "--variant", "mlp", "--intensity", "logistic")
     quick = ("--epochs", 2, "--folds", 2, "--method", "surfels", "--set", "drop.training.threads=1", "--json")
-    assert run(*words, *quick) == 0
+    assert run(*args, *quick) == 0
     output = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert output["sweeps"] == 6
     assert {"drop_f1", "brier", "ece", "log_loss"} <= set(output["drop"])
@@ -118,7 +118,7 @@ def test_the_command_learns_and_simulate_takes_the_model(
     status = np.concatenate([sweep.beam_status for sweep in again])
     assert (status == rs.BeamStatus.DROPPED_BY_MODEL).any()
     assert "drop_probability" in again[0].beam_extra
-    assert run(*words, *quick) == 1
+    assert run(*args, *quick) == 1
     assert "exists" in capsys.readouterr().err
     held = ("evaluate", tiny_log_folder, "--holdout", 3, "--method", "surfels", "--json")
     assert run(*held, "--realism", model) == 0
@@ -130,7 +130,7 @@ def test_the_command_learns_and_simulate_takes_the_model(
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"),
+    ("args", "problem"),
     [
         (("--variant", "forest"), "--variant 'forest'"),
         (("--variant", "none", "--intensity", "none"), "neither drop nor intensity"),
@@ -138,9 +138,9 @@ def test_the_command_learns_and_simulate_takes_the_model(
     ],
 )
 def test_mistakes_of_the_command(
-    words: tuple[str, ...], problem: str, tiny_log_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    args: tuple[str, ...], problem: str, tiny_log_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("learn", "raydrop", tiny_log_folder, "-o", tmp_path / "m", *words) == 1
+    assert run("learn", "raydrop", tiny_log_folder, "-o", tmp_path / "m", *args) == 1
     output = capsys.readouterr().err
     assert problem in output
     assert len(output.strip().splitlines()) == 1
@@ -175,8 +175,8 @@ def test_a_dataset_is_made_with_a_model(
     course = Trajectory(np.array([0.0, 1.0]), np.stack([from_xyz_rpy(x, -1.0, 1.7) for x in (0.0, 2.0)]))
     write_poses(course, tmp_path / "drive.tum")
     scenario = f"{{name: drive, ego: {{poses: {tmp_path}/drive.tum}}, actors: []}}"
-    words = (f"worlds: [{tmp_path}/tiny.world]", f"sensors: [{tmp_path}/tiny.yaml]", f"scenarios: [{scenario}]")
-    (tmp_path / "plan.yaml").write_text("\n".join([*words, "sweeps: 2"]))
+    args = (f"worlds: [{tmp_path}/tiny.world]", f"sensors: [{tmp_path}/tiny.yaml]", f"scenarios: [{scenario}]")
+    (tmp_path / "plan.yaml").write_text("\n".join([*args, "sweeps: 2"]))
     for name, more in (("plain", ()), ("learned", ("--realism", model))):
         assert run("dataset", tmp_path / "plan.yaml", "-o", tmp_path / name, *more) == 0, capsys.readouterr().err
     counts = [
@@ -186,7 +186,7 @@ def test_a_dataset_is_made_with_a_model(
     assert run("dataset", tmp_path / "plan.yaml", "-o", tmp_path / "learned") == 1  # other settings
 
 
-def test_learning_from_python_goes_on_unless_it_is_told_not_to(
+def test_learning_from_python_goes_on_unless_it_is_reported_not_to(
     tiny_log: rs.Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stops(*arguments: object, **options: object) -> None:

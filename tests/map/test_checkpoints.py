@@ -43,16 +43,16 @@ def content(world: Path) -> dict[str, bytes]:
     return {str(file.relative_to(world)): file.read_bytes() for file in sorted(world.rglob("*")) if file.is_file()}
 
 
-def command(drive: Path, world: Path, *words: str) -> list[str]:
+def command(drive: Path, world: Path, *args: str) -> list[str]:
     code = "from resweep.cli.app import main; main()"
     quick = [f"calibrate.{name}={value}" for name, value in QUICK.items()]
     settings = [word for item in ("map.ego_radius_m=0", *quick) for word in ("--set", item)]
-    return [sys.executable, "-c", code, "build", str(drive), "-o", str(world), *settings, *words]
+    return [sys.executable, "-c", code, "build", str(drive), "-o", str(world), *settings, *args]
 
 
-def killed_after(files: str, words: list[str], partial: Path) -> None:
+def killed_after(files: str, args: list[str], partial: Path) -> None:
     """Run a build and kill it as soon as one of ``files`` is in its partial folder."""
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+    with subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         until = time.monotonic() + 600
         while not any(partial.glob(files)):
             assert running.poll() is None, "the build ended before it could be killed"
@@ -151,8 +151,8 @@ def test_checkpoints_of_another_build_are_discarded_with_a_word(
     reads: list[int] = []
     world = rs.build(counted(log, reads), config, path, progress=False)
     assert set(reads) == set(range(len(log)))
-    said = capsys.readouterr().err
-    assert f"checkpoints of a build with {expected.get(change, 'other inputs')} are discarded" in said
+    message = capsys.readouterr().err
+    assert f"checkpoints of a build with {expected.get(change, 'other inputs')} are discarded" in message
     assert world.meta["sweeps"] == len(log)
 
 
@@ -238,8 +238,8 @@ def wait(self, name, *more):
 Checkpoints.run = wait
 """
     world, quick = tmp_path / "w.world", command(drive, tmp_path / "w.world")
-    words = [*quick[:2], slow + quick[2], *quick[3:]]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+    args = [*quick[:2], slow + quick[2], *quick[3:]]
+    with subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout is not None
         assert first.stdout.readline() == "waiting\n"
         second = subprocess.run([*quick, "--sweeps", "0:2"], capture_output=True, text=True, check=False)

@@ -288,7 +288,7 @@ def test_threads_change_no_byte(n: int) -> None:
         (lambda near: near.grow(np.zeros((2, 3)), 8, 1.0, 1.0), "normal, values: expected a row"),
     ],
 )
-def test_mistakes_are_told(points: Array, call: Any, message: str) -> None:
+def test_mistakes_are_reported(points: Array, call: Any, message: str) -> None:
     near = Neighbours(points)
     with pytest.raises(ResweepError, match=message):
         call(near)

@@ -165,15 +165,15 @@ def test_a_rule_gives_parts_what_it_gives_the_whole(street: Log, tmp_path: Path,
     tracks = np.concatenate([*gather(log, config, finder, 0, 2), *gather(log, config, later, 2, 6)])
     finder.extend(pickle.loads(pickle.dumps(later)))
     rule: MovingRule = pickle.loads(pickle.dumps(finder.decide()))
-    whole = rule.find_still(cloud, tracks)
+    whole = rule.find_static(cloud, tracks)
     assert whole is not None
     assert 0 < (~whole).sum() < 0.2 * len(whole)
     assert len(accumulate(log, config)) == whole.sum()
     rng = np.random.default_rng(0)
     for low in np.arange(-60.0, 60.0, 20.0):
         rows = rng.permutation(part_of(cloud, low, low + 20.0))
-        assert (rule.find_still(cloud[rows], tracks[rows]) == whole[rows]).all()
-    assert rule.find_still(cloud[:0], tracks[:0]).shape == (0,)  # type: ignore[union-attr]
+        assert (rule.find_static(cloud[rows], tracks[rows]) == whole[rows]).all()
+    assert rule.find_static(cloud[:0], tracks[:0]).shape == (0,)  # type: ignore[union-attr]
 
 
 def test_a_finder_of_other_sweeps_is_refused(street: Log) -> None:

@@ -41,12 +41,12 @@ def core_install() -> None:
         pytest.skip(f"tests the core install, and {', '.join(present)} are installed; make test runs it apart")
 
 
-def run_installed(*words: object, folder: Path) -> Outcome:
+def run_installed(*args: object, folder: Path) -> Outcome:
     """How the installed command ended, run in ``folder`` as a user types it."""
     command = Path(sysconfig.get_path("scripts")) / "resweep"
     environment = {**os.environ, "MPLBACKEND": "agg"}
     done = subprocess.run(
-        [command, *map(str, words)], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        [command, *map(str, args)], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     return Outcome(done.returncode, done.stdout, done.stderr)
 
@@ -54,7 +54,7 @@ def run_installed(*words: object, folder: Path) -> Outcome:
 @pytest.fixture
 def installed(tmp_path: Path) -> Command:
     """``installed("info", path)`` runs the installed command in the test's folder."""
-    return lambda *words: run_installed(*words, folder=tmp_path)
+    return lambda *args: run_installed(*args, folder=tmp_path)
 
 
 @pytest.fixture
@@ -63,10 +63,10 @@ def resweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
 
-    def run(*words: object) -> Outcome:
+    def run(*args: object) -> Outcome:
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
+            main([str(word) for word in args])
         captured = capsys.readouterr()
         return Outcome(int(ended.value.code or 0), captured.out, captured.err)
 
@@ -78,7 +78,7 @@ def drive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a log of four sweeps of a VLP-16 along a street."""
     folder = tmp_path_factory.mktemp("street")
     (folder / "path.tum").write_text("0.0 0 0 2 0 0 0 1\n0.15 0.5 0 2 0 0 0 1\n0.45 1.5 0 2 0 0 0 1\n")
-    words = ("simulate", "scene:street", "-s", "velodyne-vlp-16", "-p", "path.tum", "--seed", 7, "-o", "drive")
-    done = run_installed(*words, folder=folder)
+    args = ("simulate", "scene:street", "-s", "velodyne-vlp-16", "-p", "path.tum", "--seed", 7, "-o", "drive")
+    done = run_installed(*args, folder=folder)
     assert done.status == 0, done.err
     return folder / "drive"

@@ -58,7 +58,7 @@ def test_the_first_python_of_the_readme_runs(tmp_path: Path) -> None:
 
 
 def test_a_drive_is_built_driven_again_and_compared(installed: Command, drive: Path, tmp_path: Path) -> None:
-    for words in (
+    for args in (
         ("build", drive, "-o", "street.world"),
         ("simulate", "street.world", "-s", "velodyne-vlp-16", "--like", drive, "--seed", 1, "-o", "again"),
         ("evaluate", "again", drive, "-o", "report.html"),
@@ -67,7 +67,7 @@ def test_a_drive_is_built_driven_again_and_compared(installed: Command, drive: P
         ("convert", "again", "kitti", "--format", "semantickitti"),
         ("sensors", "velodyne-vlp-16"),
     ):
-        done = installed(*words)
+        done = installed(*args)
         assert done.status == 0, done.err
         assert done.out
     assert (tmp_path / "report.html").stat().st_size > 10_000
@@ -79,8 +79,8 @@ def test_a_drive_is_built_driven_again_and_compared(installed: Command, drive: P
 
 
 def test_traffic_is_simulated(resweep: Command, tmp_path: Path) -> None:
-    words = ("simulate", "scene:street", "-s", "velodyne-vlp-16", "--scenario", "hidden-car")
-    done = resweep(*words, "--sweeps", 2, "-o", "hidden")
+    args = ("simulate", "scene:street", "-s", "velodyne-vlp-16", "--scenario", "hidden-car")
+    done = resweep(*args, "--sweeps", 2, "-o", "hidden")
     assert done.status == 0, done.err
     boxes = rs.open_log(tmp_path / "hidden")[0].boxes
     assert boxes is not None

@@ -44,19 +44,19 @@ RECORDINGS: list[tuple[Callable[[Path], Path], str]] = [
 
 def check(done: Any, package: str, extra: str) -> None:
     """The command failed with one line, which ends with the command that installs the extra."""
-    said = done.err.splitlines()
-    assert done.status == 1, said
-    assert len(said) == 1, said
-    assert said[0].startswith("resweep: error: ")
-    assert f" needs the package '{package}' (" in said[0]
-    assert said[0].endswith(f"; install it with: pip install 'resweep[{extra}]'")
+    message = done.err.splitlines()
+    assert done.status == 1, message
+    assert len(message) == 1, message
+    assert message[0].startswith("resweep: error: ")
+    assert f" needs the package '{package}' (" in message[0]
+    assert message[0].endswith(f"; install it with: pip install 'resweep[{extra}]'")
 
 
 @pytest.mark.parametrize(("make", "package"), RECORDINGS, ids=[make.__name__ for make, _ in RECORDINGS])
 def test_recordings(resweep: Command, tmp_path: Path, make: Callable[[Path], Path], package: str) -> None:
     path = make(tmp_path)
-    for words in (("info", path), ("convert", path, "out", "--format", "sweep"), ("build", path, "-o", "out.world")):
-        check(resweep(*words), package, "logs")
+    for args in (("info", path), ("convert", path, "out", "--format", "sweep"), ("build", path, "-o", "out.world")):
+        check(resweep(*args), package, "logs")
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "out.world").exists()
 
@@ -71,12 +71,12 @@ def test_writing_a_bag(resweep: Command, drive: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "args",
     [("build", "-o", "a.world", "--odometry"), ("evaluate", "--holdout", "1", "--odometry")],
-    ids=lambda words: words[0],
+    ids=lambda args: args[0],
 )
-def test_odometry(resweep: Command, drive: Path, words: tuple[str, ...]) -> None:
-    check(resweep(words[0], drive, *words[1:]), "kiss-icp", "logs")
+def test_odometry(resweep: Command, drive: Path, args: tuple[str, ...]) -> None:
+    check(resweep(args[0], drive, *args[1:]), "kiss-icp", "logs")
 
 
 @pytest.mark.parametrize(
@@ -89,6 +89,6 @@ def test_meshes_over_a_map(resweep: Command, drive: Path, tmp_path: Path, method
 
 
 def test_an_autonomy_over_a_socket(resweep: Command, tmp_path: Path) -> None:
-    words = ("drive", "hidden-car", "--variants", "1", "--autonomy", "tcp:0", "-o", "runs")
-    check(resweep(*words), "msgpack", "drive")
+    args = ("drive", "hidden-car", "--variants", "1", "--autonomy", "tcp:0", "-o", "runs")
+    check(resweep(*args), "msgpack", "drive")
     assert not (tmp_path / "runs").exists()

@@ -101,9 +101,9 @@ def run_tests(sanitizers: str, folder: Path, source: Path, asked: list[str]) -> 
 
 
 def main() -> None:
-    words = sys.argv[1:]
-    known = words[:1] if words[:1] and words[0] in PRELOADS else list(PRELOADS)
-    asked = words[1:] if words[:1] == known else words
+    args = sys.argv[1:]
+    known = args[:1] if args[:1] and args[0] in PRELOADS else list(PRELOADS)
+    asked = args[1:] if args[:1] == known else args
     failed = []
     for sanitizers in known:
         begin = time.monotonic()

@@ -42,8 +42,8 @@ except ResweepError as error:
 
 def run_without_threads(step: str) -> str:
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    words = [sys.executable, "-c", NO_THREADS, step]
-    shown = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    args = [sys.executable, "-c", NO_THREADS, step]
+    shown = subprocess.run(args, env=environment, capture_output=True, text=True, check=False)
     assert shown.returncode == 0, shown.stderr
     return shown.stdout.strip()
 

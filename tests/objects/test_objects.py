@@ -254,7 +254,7 @@ def test_gaps_look_across_scan_lines():
     assert found[inner].max() < 0.14
 
 
-def test_an_asset_is_met_by_rays_where_the_object_was():
+def test_an_asset_is_hit_by_rays_where_the_object_was():
     """Range to the flank of an object placed in an empty world."""
     log = drive(6)
     asset = build_bank(log, ObjectConfig())["car-0004"]

@@ -87,7 +87,7 @@ def rebuilt_hits(
 
 @dataclass(frozen=True)
 class Events:
-    """What the rays of one pulse met, (n,) each: range in metres, share of the beam, light sent back."""
+    """What the rays of one pulse hit, (n,) each: range in metres, share of the beam, light sent back."""
 
     range: Array
     share: Array

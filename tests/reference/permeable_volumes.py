@@ -31,7 +31,7 @@ class Crossings:
     half: Array
 
     @property
-    def met(self) -> Array:
+    def hit(self) -> Array:
         """Which rays meet which volumes before them or around them."""
         return (self.half > 0) & (self.centre + self.half >= 0)
 
@@ -56,8 +56,8 @@ def pass_probability(volumes: Volumes, at: Crossings, slope: float = 0.0) -> Arr
     if volumes.exposure_m is None:
         return np.broadcast_to(volumes.permeability, at.centre.shape)
     width = slope * np.maximum(at.centre, 0.0)
-    met = at.sigma * np.exp(-0.5 * at.offset**2) * (1 + width / volumes.element_m) ** 2
-    return np.asarray(np.asarray(volumes.permeability, np.float64) ** (met / volumes.exposure_m))
+    hit = at.sigma * np.exp(-0.5 * at.offset**2) * (1 + width / volumes.element_m) ** 2
+    return np.asarray(np.asarray(volumes.permeability, np.float64) ** (hit / volumes.exposure_m))
 
 
 def march(volumes: Volumes, origins: Array, directions: Array, range_max_m: float, rng: np.random.Generator) -> Array:
@@ -66,7 +66,7 @@ def march(volumes: Volumes, origins: Array, directions: Array, range_max_m: floa
     The nearest of the volumes that stop a ray is the one whose drawn range, held within the chord, is least.
     """
     at = crossings(volumes, origins, directions)
-    stops = at.met & (rng.random(at.centre.shape) >= pass_probability(volumes, at))
+    stops = at.hit & (rng.random(at.centre.shape) >= pass_probability(volumes, at))
     return _nearest(at, stops, at.centre + at.sigma * rng.standard_normal(at.centre.shape), range_max_m)
 
 
@@ -90,7 +90,7 @@ def keyed_ranges(volumes: Volumes, origins: Array, directions: Array, keys: Arra
     number = np.arange(1, len(volumes) + 1, dtype=np.uint64)
     with np.errstate(over="ignore"):
         draw = mix(mix(keys[:, None] + GOLDEN * number[None]) ^ cell)
-    stops = at.met & ((draw >> np.uint64(40)).astype(np.float64) / 2.0**24 >= pass_probability(volumes, at))
+    stops = at.hit & ((draw >> np.uint64(40)).astype(np.float64) / 2.0**24 >= pass_probability(volumes, at))
     z = ndtri(((mix(draw) & np.uint64(0xFFFFFFFF)).astype(np.float64) + 0.5) / 2.0**32)
     return _nearest(at, stops, at.centre + at.sigma * z, range_max_m)
 
@@ -112,7 +112,7 @@ def count_beams(
     passed those whose middle it had reached.
     """
     at = crossings(volumes, origins, directions)
-    reached = at.met & (at.centre - at.half <= lengths[:, None])
+    reached = at.hit & (at.centre - at.half <= lengths[:, None])
     mahalanobis2 = at.offset**2 + ((lengths[:, None] - at.centre) / at.sigma) ** 2
     score = mahalanobis2 + np.log(np.linalg.det(volumes.matrices))
     score = np.where(reached & returned[:, None] & (mahalanobis2 <= volumes.tau**2), score, np.inf)
@@ -121,7 +121,7 @@ def count_beams(
     stopped[row, densest] = np.isfinite(score[row, densest])
     passed = reached & ~stopped & (at.centre < lengths[:, None])
     width = slope * np.maximum(at.centre, 0.0)
-    met = at.sigma * np.exp(-0.5 * at.offset**2) * (1 + width / volumes.element_m) ** 2
+    hit = at.sigma * np.exp(-0.5 * at.offset**2) * (1 + width / volumes.element_m) ** 2
     number = (passed | stopped).sum(axis=0)
-    exposure = np.where(passed | stopped, met, 0.0).sum(axis=0) / np.maximum(number, 1)
+    exposure = np.where(passed | stopped, hit, 0.0).sum(axis=0) / np.maximum(number, 1)
     return passed.sum(axis=0), stopped.sum(axis=0), exposure

@@ -142,6 +142,6 @@ def test_a_place_without_constraints_warns() -> None:
 
 
 def test_logs_without_poses_are_refused(first: Log) -> None:
-    with pytest.raises(rs.ResweepError, match="knows no poses, so it cannot be aligned"):
+    with pytest.raises(rs.ResweepError, match="has no poses, so it cannot be aligned"):
         align([first, replace(first, poses_known=False)])
     assert align([first])[1] == []

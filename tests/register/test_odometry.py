@@ -92,7 +92,7 @@ def test_a_log_that_cannot_be_followed_says_why(drive: Log) -> None:
     assert odometry(drive[:1]) is not None
 
 
-def test_a_sweep_from_elsewhere_is_told_of(drive: Log) -> None:
+def test_a_sweep_from_elsewhere_is_reported_of(drive: Log) -> None:
     elsewhere = np.random.default_rng(0).uniform(5, 60, len(drive[2]))
     lost = replace(drive[2], range=elsewhere)
     with pytest.warns(UserWarning, match="hardly fit"):

@@ -94,10 +94,10 @@ def read_folder(folder: Path) -> dict[str, bytes]:
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
 
 
-def call(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
+def call(*args: object, **environment: str) -> subprocess.CompletedProcess[str]:
     """The command line in a process of its own, as a user calls it."""
     return subprocess.run(
-        [sys.executable, "-c", "from resweep.cli.app import main; main()", *map(str, words)],
+        [sys.executable, "-c", "from resweep.cli.app import main; main()", *map(str, args)],
         capture_output=True,
         text=True,
         timeout=120,

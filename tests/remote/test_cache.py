@@ -11,7 +11,7 @@ import pytest
 from resweep.errors import ResweepError
 from resweep.remote import cache, fetch, find_path
 from resweep.remote.buckets import Bucket
-from resweep.remote.cache import evict, find_cache, keep
+from resweep.remote.cache import cache_item, evict, find_cache
 from tests.remote.server import Server, put
 
 
@@ -26,7 +26,7 @@ def add(name: str, size: int, age_s: float = 0.0) -> Path:
         (part / name).write_bytes(bytes(size))
         return part / name
 
-    file = keep(name, size, make)
+    file = cache_item(name, size, make)
     os.utime(file.parent, (time.time() - age_s,) * 2)
     return file
 
@@ -72,13 +72,13 @@ def test_a_failed_fetch_leaves_nothing(root: Path) -> None:
         raise ResweepError("cut off")
 
     with pytest.raises(ResweepError, match="cut off"):
-        keep("f", 4, fail)
+        cache_item("f", 4, fail)
     assert [item for item in root.rglob("*") if item.is_file()] == []
 
 
 def test_a_full_disk_is_one_line(root: Path) -> None:
     with pytest.raises(ResweepError, match=r"fetched: has .* free, .* are to be fetched; make room, or set RESWEEP_CA"):
-        keep("f", 1 << 60, lambda part: part)
+        cache_item("f", 1 << 60, lambda part: part)
 
 
 def test_large_files_come_in_parts(bucket: str, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,9 @@ from resweep.cli.app import main
 from tests.remote.server import list_keys, read_all, read_folder
 
 
-def run(*words: object, status: int = 0) -> None:
+def run(*args: object, status: int = 0) -> None:
     with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
+        main([str(word) for word in args])
     assert ended.value.code == status
 
 

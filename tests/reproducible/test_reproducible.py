@@ -36,8 +36,8 @@ QUICK, BUILT = ("patterns", "drive"), ("hybrid", "odometry")
 @cache
 def hashes(parts: tuple[str, ...], changes: tuple[tuple[str, str], ...] = ()) -> dict[str, str]:
     """The hash of every array that `stored.py` makes with these environment variables."""
-    words = [sys.executable, str(PROGRAM), *parts]
-    done = subprocess.run(words, env={**os.environ, **dict(changes)}, capture_output=True, text=True, check=False)
+    args = [sys.executable, str(PROGRAM), *parts]
+    done = subprocess.run(args, env={**os.environ, **dict(changes)}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, str] = json.loads(done.stdout)
     return found

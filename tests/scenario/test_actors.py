@@ -68,7 +68,7 @@ def test_one_pose_stands_for_ever() -> None:
         ({"trajectory": np.diag([2.0, 1, 1, 1])}, r"actor 'car': pose 0: not a rigid motion"),
     ],
 )
-def test_mistakes_are_told(change: dict, message: str) -> None:
+def test_mistakes_are_reported(change: dict, message: str) -> None:
     given = {"layers": (car(),), "trajectory": circling().trajectory, "instance": 3, "name": "car"}
     with pytest.raises(ResweepError, match=message):
         Actor(**{**given, **change})

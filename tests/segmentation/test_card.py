@@ -43,7 +43,7 @@ def test_damaged_networks_are_refused(copy: Path) -> None:
     assert "model.onnx: is damaged, or not the network that its card describes" in refusal(copy)
     (copy / MODEL).write_bytes(b"no network")
     change(copy, sha256=hash_model(b"no network"))
-    assert "is no network that onnxruntime takes" in refusal(copy)
+    assert "model.onnx: is no network that is accepted" in refusal(copy)
     (copy / MODEL).unlink()
     assert "model.onnx: cannot be read (No such file" in refusal(copy)
 
@@ -52,7 +52,7 @@ def test_networks_of_another_shape_are_refused(copy: Path) -> None:
     for values in ({"levels": 3}, {"features": ["one", "height"]}, {"classes": [40, 50]}):
         before = (copy / CARD).read_text()
         change(copy, **values)
-        assert "model.onnx: does not fit its card" in refusal(copy)
+        assert "it must be the network of its card" in refusal(copy)
         (copy / CARD).write_text(before)
 
 

@@ -69,8 +69,8 @@ def test_boxes_are_mapped_or_unlabelled(log: Log, model: Path) -> None:
 def test_labelling_needs_no_pytorch(log: Log, model: Path, tmp_path: Path) -> None:
     rs.write_log(log[:1], tmp_path / "in", progress=False)
     code = "import sys; from resweep.cli.app import _run; sys.exit(_run(sys.argv[1:]) or 9 * ('torch' in sys.modules))"
-    words = ["label", str(tmp_path / "in"), "--model", str(model), "-o", str(tmp_path / "out"), "-q"]
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+    args = ["label", str(tmp_path / "in"), "--model", str(model), "-o", str(tmp_path / "out"), "-q"]
+    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     written = rs.open_log(tmp_path / "out")
     np.testing.assert_array_equal(written[0].label, load_labeller(model).classify(log[0]))

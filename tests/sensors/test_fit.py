@@ -128,10 +128,10 @@ def test_the_command_fits_writes_and_draws(tmp_path: Path, street: Simulator) ->
     assert yaml.with_suffix(".png").stat().st_size > 20_000
     record = json.loads(run("--fit", str(tmp_path / "log"), "--json").stdout)
     assert (record["nearest"], record["channels"], record["yaml"]) == ("velodyne-vlp-16", 16, None)
-    told = record["character"]
-    assert told["basis"].startswith("3 sweeps, over ")  # files of sweeps know their poses
-    assert {name for name in told if not isinstance(told[name], dict)} == {"sweeps", "basis"}
-    assert all(told[name]["known"] or told[name]["note"] for name in told if isinstance(told[name], dict))
+    figures = record["character"]
+    assert figures["basis"].startswith("3 sweeps, over ")  # files of sweeps know their poses
+    assert {name for name in figures if not isinstance(figures[name], dict)} == {"sweeps", "basis"}
+    assert all(figures[name]["known"] or figures[name]["note"] for name in figures if isinstance(figures[name], dict))
 
 
 @pytest.mark.parametrize(

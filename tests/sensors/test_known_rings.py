@@ -41,8 +41,8 @@ def test_points_that_do_not_fit_the_sensor_keep_no_rings(drive: rs.Log) -> None:
     assert not assign_rings(bare, SENSOR).ring.any()  # the motion is unknown: no guess
     assert not assign_rings(bare, rs.load_sensor("velodyne-hdl-32e"), drive.trajectory.extended(0.1)).ring.any()
     assert not assign_rings(bare, rs.load_sensor("livox-avia")).ring.any()
-    told = replace(bare, beam_ring=np.full(bare.n_beams, 5))
-    assert assign_rings(told, SENSOR) is told
+    ringed = replace(bare, beam_ring=np.full(bare.n_beams, 5))
+    assert assign_rings(ringed, SENSOR) is ringed
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])

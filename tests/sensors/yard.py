@@ -1,4 +1,4 @@
-"""A spinning sensor in a walled yard, computed by hand: what it records, and the beams that met the sky."""
+"""A spinning sensor in a walled yard, computed by hand: what it records, and the beams that hit nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Spin:
         return ring, azimuth, phase, origin, direction
 
     def record(self, x: float, compensated: float = 1.0) -> tuple[Sweep, Array, Array]:
-        """The returns as a bare sweep, and ring and azimuth of every beam that met nothing.
+        """The returns as a bare sweep, and ring and azimuth of every beam that hit nothing.
 
         ``compensated`` is the share of the motion that was taken out of the points.
         """
@@ -57,7 +57,7 @@ class Spin:
 def _meets(origin: Array, direction: Array) -> Array:
     """Range to the ground or the walls; far beyond where the beam passes above them."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        # The ground rises to the left, or a laser's height could not be told from its elevation.
+        # The ground rises to the left, or a laser's height could not be distinguished from its elevation.
         falling = direction[:, 2] - SLOPE * direction[:, 1]
         ground = np.where(falling < 0, (GROUND_M - origin[:, 2]) / falling, np.inf)
         ahead = (np.sign(direction[:, :2]) * HALF_M - origin[:, :2]) / direction[:, :2]

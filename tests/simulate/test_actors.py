@@ -89,8 +89,8 @@ def test_every_pulse_meets_actors_where_they_are_when_it_is_fired(
     sim = Simulator(World([ground_plane()]), sensor, actors=[mover])
     sweep, truth = compared(sim, ego(), start)
     got = by_beam(sweep, sweep.range, np.inf)
-    met = np.isfinite(got) & np.isfinite(truth["range"])
-    error = np.abs(got[met] - truth["range"][met])
+    hit = np.isfinite(got) & np.isfinite(truth["range"])
+    error = np.abs(got[hit] - truth["range"][hit])
     # A ray along an edge may fall to either side of it.
     assert (np.isfinite(got) != np.isfinite(truth["range"])).sum() <= 1
     assert (error > 1e-3).mean() < 1e-3
@@ -346,7 +346,7 @@ def test_instance_ids_of_actors_must_differ(sensor: Sensor) -> None:
 
 
 @pytest.mark.parametrize("rays_of", ["single", "nine"])
-def test_actors_in_every_direction_are_met_as_the_same_things_in_the_world(rays_of: str) -> None:
+def test_actors_in_every_direction_are_hit_as_the_same_things_in_the_world(rays_of: str) -> None:
     """Chunks of pulses leave out the actors that none of their rays can meet: those at their edges stay."""
     rng = np.random.default_rng(4)
     things, actors = [], []
@@ -359,10 +359,10 @@ def test_actors_in_every_direction_are_met_as_the_same_things_in_the_world(rays_
     sensor = load_sensor("velodyne-vlp-16").with_(**{"beam.rays": rays_of})
     far = ground_plane((10.0, 10.0)).moved(from_xyz_rpy(0.0, 0.0, -500.0))
     motion = along(lambda t: from_xyz_rpy(15 * t, 0, 0, yaw=2.0 * t))
-    standing = Simulator(World([far, *things]), sensor).sweep(motion)
+    still = Simulator(World([far, *things]), sensor).sweep(motion)
     moving = Simulator(World([far]), sensor, actors=actors).sweep(motion)
     assert len(np.unique(moving.instance)) > 40
-    one, other = (by_beam(sweep, sweep.range, 0.0) for sweep in (standing, moving))
+    one, other = (by_beam(sweep, sweep.range, 0.0) for sweep in (still, moving))
     assert (one > 0).mean() > 0.2
     # Rounding at the edges of boxes may go either way.
     assert (np.abs(one - other) < 0.01).mean() > 0.9995

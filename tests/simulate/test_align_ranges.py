@@ -1,4 +1,4 @@
-"""A sweep is aligned with what its beams meet in a world, not only with the planes of its primitives."""
+"""A sweep is aligned with what its beams hit in a world, not only with the planes of its primitives."""
 
 from __future__ import annotations
 

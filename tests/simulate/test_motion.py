@@ -153,8 +153,8 @@ def test_a_run_may_begin_its_sweeps_at_given_times(make_sensor: Any, make_wall: 
     assert drive.times.tolist() == [100.2, 100.55]
     np.testing.assert_allclose(drive.poses[:, 0, 3], [1.0, 2.75])
     np.testing.assert_array_equal(drive[1].range, sim.sweep(path, start=100.55, index=1).range)
-    standing = sim.run(path.poses[:2], starts=[3.0, 7.0])
-    assert (standing.times.tolist(), standing[1].timestamp) == ([3.0, 7.0], 7.0)
+    stationary = sim.run(path.poses[:2], starts=[3.0, 7.0])
+    assert (stationary.times.tolist(), stationary[1].timestamp) == ([3.0, 7.0], 7.0)
     with pytest.raises(ResweepError, match="starts: 3 for 2 poses"):
         sim.run(path.poses[:2], starts=[1.0, 2.0, 3.0])
 

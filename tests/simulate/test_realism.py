@@ -203,7 +203,7 @@ def test_damaged_models_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ResweepError, match="is damaged"):
         load_realism(folder)
     for text, problem in (
-        ("{", "is damaged"),
+        ("{", "cannot be read"),
         ("[1]", "is no card"),
         (card.replace("resweep-realism", "other"), "format"),
         (card.replace("occupancy", "height"), "channels"),
@@ -215,7 +215,7 @@ def test_damaged_models_are_refused(tmp_path: Path) -> None:
     wrong = json.loads(card)
     wrong["drop"]["sha256"] = hashlib.sha256(b"no onnx at all").hexdigest()
     (folder / "card.json").write_text(json.dumps(wrong))
-    with pytest.raises(ResweepError, match="onnxruntime cannot run it"):
+    with pytest.raises(ResweepError, match="is no network that is accepted"):
         load_realism(folder)
 
 
@@ -227,7 +227,7 @@ def test_networks_of_other_channels_are_refused(tmp_path: Path) -> None:
     card = json.loads((folder / "card.json").read_text())
     card["drop"]["sha256"] = hashlib.sha256(data).hexdigest()
     (folder / "card.json").write_text(json.dumps(card))
-    with pytest.raises(ResweepError, match=r"takes .* where beams have the 9 channels"):
+    with pytest.raises(ResweepError, match=r"takes channels float32\[any, 3\], where there is .*\[any, 9\]"):
         load_realism(folder)
 
 
@@ -292,5 +292,5 @@ def test_networks_of_other_outputs_are_refused(tmp_path: Path) -> None:
         load_realism(folder)
     card["intensity"]["light"] = {"knots": [[0, 1]] * 3, "means": [0, 1, 2]}
     (folder / "card.json").write_text(json.dumps(card))
-    with pytest.raises(ResweepError, match="its card says 3"):
+    with pytest.raises(ResweepError, match=r"gives float32 of shape \[1, 2\] in place of \[1, 3\]"):
         load_realism(folder)

@@ -67,11 +67,11 @@ def test_discs_equal_brute_force(depth: int) -> None:
     splats, rays = cloud(depth=depth), directions()
     got = make_native_scene(World([splats])).intersect(np.zeros_like(rays), rays, 100.0)
     mean, label = gathered(splats, disc_ranges(splats, rays), np.full(len(rays), np.inf))
-    met = np.isfinite(mean)
-    assert 1000 < met.sum() < len(rays)
-    np.testing.assert_array_equal(np.isfinite(got["range"]), met)
-    np.testing.assert_allclose(got["range"][met], mean[met], atol=1e-4)
-    np.testing.assert_array_equal(got["label"][met], label[met])
+    hit = np.isfinite(mean)
+    assert 1000 < hit.sum() < len(rays)
+    np.testing.assert_array_equal(np.isfinite(got["range"]), hit)
+    np.testing.assert_allclose(got["range"][hit], mean[hit], atol=1e-4)
+    np.testing.assert_array_equal(got["label"][hit], label[hit])
 
 
 def test_a_mesh_between_discs_ends_the_gathering() -> None:
@@ -81,10 +81,10 @@ def test_a_mesh_between_discs_ends_the_gathering() -> None:
     got = make_native_scene(world).intersect(np.zeros_like(rays), rays, 100.0)
     wall = make_native_scene(World([world.layers[1]])).intersect(np.zeros_like(rays), rays, 100.0)["range"]
     mean, label = gathered(splats, disc_ranges(splats, rays), wall)
-    met = np.isfinite(mean)
-    assert 300 < met.sum() < 2700
-    np.testing.assert_allclose(got["range"], np.where(met, mean, wall), atol=1e-4)
-    np.testing.assert_array_equal(got["label"], np.where(met, label, 9))
+    hit = np.isfinite(mean)
+    assert 300 < hit.sum() < 2700
+    np.testing.assert_allclose(got["range"], np.where(hit, mean, wall), atol=1e-4)
+    np.testing.assert_array_equal(got["label"], np.where(hit, label, 9))
 
 
 def test_a_moved_world_of_splats_measures_the_same(tmp_path: Path) -> None:

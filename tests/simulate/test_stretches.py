@@ -57,8 +57,8 @@ def test_a_motion_with_more_knots_is_the_same(sensor: Sensor) -> None:
     path = zigzag(np.linspace(0.0, 1.0, 12))
     dense = np.union1d(np.linspace(0.0, 1.0, 3001), path.times)
     coarse, fine = (
-        Simulator(FAR, sensor, actors=[Actor((ring(1),), told, 1)]).sweep(np.eye(4), start=0.31)
-        for told in (path, Trajectory(dense, path.at(dense)))
+        Simulator(FAR, sensor, actors=[Actor((ring(1),), motion, 1)]).sweep(np.eye(4), start=0.31)
+        for motion in (path, Trajectory(dense, path.at(dense)))
     )
     np.testing.assert_array_equal(coarse.beam, fine.beam)
     assert np.quantile(np.abs(coarse.range - fine.range), 0.98) < 1e-3

@@ -123,13 +123,13 @@ def test_beams_are_counted_as_the_reference_counts(exposure: bool) -> None:
     counter = _core.BeamCounter(volumes.lower())
     counter.add(origins[:1000], directions[:1000], lengths[:1000], returned[:1000], 0.002)
     counter.add(origins[1000:], directions[1000:], lengths[1000:], returned[1000:], 0.002, threads=1)
-    passed, stopped, met = count_beams(volumes, origins, directions, lengths, returned, 0.002)
+    passed, stopped, hit = count_beams(volumes, origins, directions, lengths, returned, 0.002)
     assert np.abs(counter.passed().astype(int) - passed).max() <= 2  # a beam at the very edge of a volume
     assert np.abs(counter.stopped().astype(int) - stopped).max() <= 2
     assert counter.passed().sum() == pytest.approx(passed.sum(), rel=1e-3)
     assert counter.stopped().sum() == pytest.approx(stopped.sum(), rel=2e-3)
     seen = passed + stopped > 20
-    assert counter.exposure()[seen] == pytest.approx(met[seen], rel=0.02)
+    assert counter.exposure()[seen] == pytest.approx(hit[seen], rel=0.02)
     assert stopped.sum() > 100
 
 

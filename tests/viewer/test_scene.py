@@ -18,7 +18,7 @@ from resweep.simulate import Simulator
 from resweep.sweep import BeamStatus, Sweep
 from resweep.viewer.pages.range_panel import find_spot
 from resweep.viewer.scene.clicked_beam import describe_beam, draw_beam, find_clicked, trace_beam
-from resweep.viewer.scene.discs import Sprites, find_axes, split_by_size, write_glb
+from resweep.viewer.scene.discs import Sprites, split_by_size, write_glb
 from resweep.viewer.scene.levels import choose_level, draw_priorities
 from resweep.viewer.scene.outlines import outline_boxes, outline_path
 from resweep.viewer.scene.primitives import ShownWorld, split_transforms
@@ -26,6 +26,7 @@ from resweep.viewer.scene.range_images import make_range_image
 from resweep.viewer.scene.return_colours import colour_instances, colour_returns, list_colourings
 from resweep.viewer.scene.sweep_errors import find_errors
 from resweep.worlds import Instances, Mesh, Splats, Volumes, World
+from resweep.worlds.layers.splats import find_disc_axes
 
 LABELS = load_labels("semantickitti")
 
@@ -209,7 +210,7 @@ def test_a_file_of_discs_holds_a_triangle_around_each() -> None:
     normal = np.array([[0.0, 0, 1], [0, 0, -1], [0.6, 0, 0.8]], np.float32)
     centre = np.array([[0.0, 0, 0], [3, 0, 0], [0, 5, 1]], np.float32)
     rgb = np.array([[255, 0, 0], [188, 188, 188], [0, 0, 0]], np.uint8)
-    half = find_axes(normal) * np.array([0.5, 1.0, 2.0], np.float32)[:, None, None]
+    half = find_disc_axes(normal) * np.array([0.5, 1.0, 2.0], np.float32)[:, None, None]
     file = write_glb(Sprites(centre, half, rgb, 3))
     scene = trimesh.load(io.BytesIO(file), file_type="glb", process=False)
     (mesh,) = scene.geometry.values()
@@ -232,7 +233,7 @@ def test_a_file_of_discs_holds_a_triangle_around_each() -> None:
 
 def test_the_discs_that_look_largest_are_drawn_as_discs() -> None:
     centre = np.column_stack([np.arange(1.0, 101.0), np.zeros(100), np.zeros(100)]).astype(np.float32)
-    half = find_axes(np.tile(np.array([0, 0, 1], np.float32), (100, 1))) * np.float32(0.5)
+    half = find_disc_axes(np.tile(np.array([0, 0, 1], np.float32), (100, 1))) * np.float32(0.5)
     half[90] *= 100.0
     shown = Sprites(centre, half, np.zeros((100, 3), np.uint8), 100)
     large, points = split_by_size(shown, np.zeros(3), max_discs=10)

@@ -16,6 +16,7 @@ from resweep.label_mapping import map_labels
 from resweep.labels import load_labels
 from resweep.pose import Array, from_xyz_rpy
 from resweep.simulate import Simulator
+from resweep.viewer.scene.primitives import ShownWorld
 from resweep.worlds import Instances, Layer, Mesh, Splats, StreamedWorld, Volumes, World, load_world
 from resweep.worlds.layers import KINDS
 from resweep.worlds.layers.layer import FLOAT, ID, POINT, expand_column
@@ -306,6 +307,22 @@ def test_points_stand_for_it_in_clouds(layer: Layer) -> None:
     assert set(label.tolist()) <= set(layer.count_labels())
     outline, normals, radius = layer.list_outline()
     assert len(outline) == len(normals) == len(radius)
+
+
+def test_every_row_is_shown_in_the_browser(layer: Layer) -> None:
+    """As a disc within its box, if it is not shown as triangles."""
+    world = world_of(layer)
+    shown = ShownWorld(world, world.origin)
+    if layer.mesh is not None:
+        assert [mesh.name for mesh in shown.meshes()[0]] == [layer.name]
+        return
+    for by in shown.list_colourings():
+        discs = shown.choose(np.zeros(3), by)
+        assert len(discs.rgb) == COUNT
+        np.testing.assert_array_equal(discs.centre, layer.centres)
+        half, size = discs.half, layer.boxes[:, 1] - layer.boxes[:, 0]
+        assert (np.abs(half).max(axis=1) <= size / 2 + 1e-3).all()
+        assert (discs.radius > 0).all()
 
 
 def test_parts_are_assembled_to_what_the_whole_is_saved_as(layer: Layer, tmp_path: Path) -> None:

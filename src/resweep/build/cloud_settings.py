@@ -20,7 +20,7 @@ def adapt_settings(config: Any, placed: PlacedCloud) -> Any:
 
     Nothing around the scanner is left out, nothing that moves is looked for unless labels say it, and no poses are
     corrected. Points are thinned where the lines of a scanner would else be taken for wires (`find_thinning`). Volumes
-    are at least as large as the spacing of the points. Where origins are assumed or intensities made up, the angle of
+    are at least as large as the spacing of the points. Where origins are assumed or intensities assumed, the angle of
     incidence does not count; where no way of a beam is known to be free, splats are not carved. Sweeps of a cloud are
     parts of it, not views of one place, so that none is held out and none refines the world.
     """

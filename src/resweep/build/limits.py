@@ -1,4 +1,4 @@
-"""Why beams come back empty although the world stands there: the limits of a sensor, as its recording shows them."""
+"""Limits of a sensor, as its recording shows them: why beams have no return where the world has a surface."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def estimate_limits(
 ) -> Calibration:
     """The calibration with the blind sectors and the range limit of the log's sensor, as its beams show them.
 
-    What was made up (`resweep.build.complete`) says nothing, nor does what lies beyond 120 m of a sweep.
+    What was completed (`resweep.build.complete`) says nothing, nor does what lies beyond 120 m of a sweep.
     """
     layers.near(origin, 0.0)  # the layers are computed here, in stages of their own
     sectors, limit = BlindSectors(), RangeLimit()

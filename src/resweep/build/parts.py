@@ -28,7 +28,6 @@ from resweep.build.splats.splats import Scales
 from resweep.build.stationary import fit as stationary
 from resweep.build.volumes import volumes
 from resweep.errors import NothingToFitError
-from resweep.labels import Group
 from resweep.map.map import Map
 from resweep.map.seen_records import record_seen
 from resweep.map.store.part import PERMEABLE
@@ -134,7 +133,7 @@ def _fit(map: Map, flags: Array | None, is_whole: bool, config: BuildConfig, sca
 def _find_permeable(map: Map, flags: Array | None, config: HybridConfig) -> Array:
     if flags is not None:
         return np.asarray((flags & PERMEABLE) > 0)
-    return np.isin(map.groups, [Group[name.upper()] for name in config.permeable])
+    return np.isin(map.groups, hybrid.list_permeable(config))
 
 
 def _fit_sweeps(part: MapPart, plan: Plan, scales: Scales | None, sweeps: Array) -> Layers:

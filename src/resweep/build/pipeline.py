@@ -17,10 +17,11 @@ from typing import Any, overload
 
 from resweep import _core
 from resweep.build import limits
-from resweep.build.hybrid.hybrid import asks_beams
+from resweep.build.hybrid.hybrid import uses_beams
 from resweep.build.parts import STAGES, find_kinds, fit_part, record_part, refine_part
 from resweep.build.plan import Plan, resolve
 from resweep.build.refine import refine as refinement
+from resweep.build.refusals import check_tiles_for_workers
 from resweep.build.settings.base import BuildConfig
 from resweep.build.settings.hybrid import HybridConfig
 from resweep.build.sizes import AT_ONCE, check_workers
@@ -103,7 +104,8 @@ def build(
     With a ``path``, also a URL of an object store, the world is written there; one that was built by tiles is then
     given as a `StreamedWorld`. `resolve` shows beforehand how a log is built: in one piece, or in tiles of ``tile_m``
     metres, within ``memory`` (such as ``"4GB"``; default: half of the machine's). ``workers`` run the tasks (default:
-    threads of this process); their number changes no byte. A build with a ``path`` that was stopped goes on when it is
+    threads of this process); their number changes no byte, and others than threads are refused where a method cannot be
+    divided into tiles. A build with a ``path`` that was stopped goes on when it is
     called again with the same arguments, unless ``resume`` is false: finished steps are kept in ``PATH.partial``, or in
     ``checkpoints``, which stay for the caller to remove.
 
@@ -116,7 +118,9 @@ def build(
     bound = parse_memory(memory)
     plan = resolve(log, config, tile_m=tile_m, memory=bound, progress=progress)
     run = Threads(min(AT_ONCE, _core.thread_count(0))) if workers is None else workers
-    check_workers(plan.tile_m, plan.square_points, 1 if is_here(run) else run.count, bound)
+    if not is_here(run):
+        check_tiles_for_workers(plan.config, plan.stationary)
+        check_workers(plan.tile_m, plan.square_points, run.count, bound)
     if target is None:
         with _open_scratch(plan, log, run, progress, checkpoints) as how:
             world = _build(log, plan, None, how, bound, overwrite)
@@ -181,7 +185,7 @@ def choose_kinds(store: MapStore, plan: Plan) -> MapStore:
     unknown = store.unknown_share
     scales = find = None
     if isinstance(plan.config, HybridConfig) and not plan.stationary:
-        asks = unknown is None or asks_beams(unknown, plan.config)
+        asks = unknown is None or uses_beams(unknown, plan.config)
         if store.moving is None and not asks and not unknown:
             return store
         begin_stage(STAGES[plan.method][0])
@@ -201,8 +205,8 @@ def fit(store: MapStore, plan: Plan) -> LayerStore:
 def refine(layers: LayerStore, plan: Plan) -> LayerStore:
     """The layers adjusted to the recorded beams by their likelihood, and what each primitive was seen by."""
     if plan.config.refine != "none":
-        layers = layers.then(partial(refine_part, plan=plan, scales=layers.scales))
-    return layers.then(partial(record_part, plan=plan))
+        layers = layers.add_step(partial(refine_part, plan=plan, scales=layers.scales))
+    return layers.add_step(partial(record_part, plan=plan))
 
 
 def estimate_limits(

@@ -9,6 +9,7 @@ import numpy as np
 import yaml
 
 from resweep.build.cloud_settings import adapt_settings
+from resweep.build.refusals import MIN_TRIAL_SWEEPS, check_refinement, check_unread_at_rest, check_visibility, differs
 from resweep.build.settings.base import BuildConfig
 from resweep.build.settings.hybrid import HybridConfig
 from resweep.build.settings.mesh import MeshConfig
@@ -17,7 +18,6 @@ from resweep.build.settings.volumes import SPARSE_RAD, VolumeSettings
 from resweep.build.sizes import MAX_TILE_M, MIN_TILE_M, choose_tiles, count_bytes, count_points
 from resweep.build.stationary.directions import Directions, find_directions
 from resweep.calibration import Calibration
-from resweep.config import Spec
 from resweep.errors import InputError, ResweepError
 from resweep.labels import LabelSet
 from resweep.log import Log
@@ -33,10 +33,6 @@ from resweep.voxels import number_voxels
 CLOUD_PARTS = 4  # of a cloud, by which it is known whether its points lie as close as the noise of ranges
 AT_REST_M = 0.1  # that positions differ by at most, where readings of one beam may share a cell in many sweeps
 WIDER = 1.25  # than the noise of ranges: cells in which readings of one beam become one point
-MIN_TRIAL_SWEEPS = 3  # of which one is held out to judge a full refinement
-
-# What the estimator of a sensor at rest has no use for.
-UNREAD_AT_REST = ("volumes", "permeable", "vote_k", "evidence", "passed_min", "gain_min")
 
 
 @dataclass(frozen=True)
@@ -83,15 +79,8 @@ class Plan:
         return str(yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True))
 
     def with_lasers(self, calibration: Calibration | None) -> Plan:
-        """The plan with the exponent by which intensities fall with incidence, as the calibrated lasers show it.
-
-        Volumes have no incidence, and meshes are diffuse.
-        """
-        reflectance = getattr(self.config, "reflectance", None)
-        if not isinstance(reflectance, ReflectanceConfig) or isinstance(self.config, MeshConfig):
-            return self
-        config = self.config.model_copy(update={"reflectance": reflectance.settled(calibration)})
-        return replace(self, config=config)
+        """The plan with the exponent by which intensities fall with incidence, as the calibrated lasers show it."""
+        return replace(self, config=_choose_incidence(self.config, calibration))
 
 
 def resolve(
@@ -122,25 +111,27 @@ def resolve(
     directions: Directions | None = None
     given: Any = config
     if is_cloud(log, config.cloud):
-        _check_refinement(log, config, is_cloud=True)
+        check_refinement(log, config, is_cloud=True)
         cloud = place_cloud(log, config.cloud, progress)
-        placed = cloud.log
+        read = placed = cloud.log
         given = _choose_thinning(adapt_settings(config, cloud), placed, reasons)
         reasons["cloud"] = cloud.origins.description
     else:
+        read = _keep_first(log)
         if len(log) > 1:
             log.require_poses("its sweeps make no map")
-        _check_refinement(log, config)
-        given = _choose_volumes_reach(_choose_thinning(given, log, reasons), log, reasons)
-        directions = _find_directions(log, given, bound, tile_m, reasons)
-        if directions is not None:
-            given = _settings_at_rest(given)
-    tile, square = choose_tiles(placed or log, given, tile_m, bound, directions is not None, reasons)
+        check_refinement(log, config, is_cloud=False)
+        given = _choose_volumes_reach(_choose_thinning(given, read, reasons), read, reasons)
+        directions = _find_directions(read, given, bound, tile_m, reasons)
+        given = _choose_evidence(given, log) if directions is None else _resolve_stationary(given)
+    labels = given.map.choose_labels(log)
+    given = _choose_calibration(_choose_by_labels(given, read, labels, reasons), log, placed is not None, reasons)
+    tile, square = choose_tiles(read, given, tile_m, bound, directions is not None, reasons)
     return Plan(
-        config=given,
-        labels=given.map.choose_labels(log),
+        config=given if given.calibrate is not None else _choose_incidence(given, None),
+        labels=labels,
         sweeps=len(log),
-        calibrates=given.calibrate is not None and len(log) > 1 and log.poses_known and placed is None,
+        calibrates=given.calibrate is not None,
         stationary=directions is not None,
         tile_m=tile,
         square_points=square,
@@ -150,14 +141,71 @@ def resolve(
     )
 
 
-def _check_refinement(log: Log, config: BuildConfig, is_cloud: bool = False) -> None:
-    if is_cloud and config.refine != "none" and "refine" in config.model_fields_set:
-        raise ResweepError(f"log '{log.name}': refining follows beams, which a cloud does not have; set refine to none")
-    if config.refine == "full" and len(log) < MIN_TRIAL_SWEEPS:
+def _keep_first(log: Log) -> Log:
+    """The log whose first sweep is read now, and not again for each choice that rests on it."""
+    first, load = log[0], log.load
+    return replace(log, load=lambda at: first if at == 0 else load(at))
+
+
+def _choose_calibration(config: Any, log: Log, is_cloud: bool, reasons: dict[str, str]) -> Any:
+    """``config`` without calibration where nothing shows lasers and poses."""
+    why = "a cloud has no lasers" if is_cloud else "one sweep shows no errors of its lasers" if len(log) == 1 else ""
+    if config.calibrate is None or not why:
+        return config
+    if "calibrate" in config.model_fields_set:
+        raise ResweepError(f"log '{log.name}': calibrate: {why}; set calibrate to null")
+    reasons["calibrate"] = why
+    return config.model_copy(update={"calibrate": None})
+
+
+def _choose_incidence(config: Any, calibration: Calibration | None) -> Any:
+    """``config`` with the exponent by which intensities fall with incidence, where that was left open.
+
+    Volumes have no incidence, and meshes are diffuse.
+    """
+    reflectance = getattr(config, "reflectance", None)
+    if not isinstance(reflectance, ReflectanceConfig):
+        return config
+    chosen = reflectance.with_lasers(None if isinstance(config, MeshConfig) else calibration)
+    return config.model_copy(update={"reflectance": chosen})
+
+
+def _choose_by_labels(config: Any, log: Log, labels: LabelSet, reasons: dict[str, str]) -> Any:
+    """``config`` with how moving points are found and what splats adapt to, where that was left open.
+
+    The first sweep of a drive shows whether its returns have labels or boxes; of a cloud some parts are asked.
+    """
+    parts = log[:1] if log.cloud == "no" else log[_spread(len(log), CLOUD_PARTS)]
+    labelled = labels.known and any(bool(sweep.label.any()) for sweep in parts)
+    reasons["labels"] = "returns have labels" if labelled else "returns have no labels of known meaning"
+    if config.map.moving == "auto":
+        boxed = log[0].boxes is not None
+        seen_through = "visibility" if len(log) > config.map.visibility.passes else "none"
+        moving = "labels" if labelled and labels.moving else "boxes" if boxed else seen_through
+        config = config.model_copy(update={"map": config.map.model_copy(update={"moving": moving})})
+    check_visibility(log, config)
+    settings = config.splats if isinstance(config, HybridConfig) else config
+    if not isinstance(settings, SplatSettings) or settings.method != "auto":
+        return config
+    chosen = settings.model_copy(update={"method": "labels" if labelled else "descriptors"})
+    return config.model_copy(update={"splats": chosen}) if isinstance(config, HybridConfig) else chosen
+
+
+def _choose_evidence(config: Any, log: Log) -> Any:
+    """``config`` without the evidence of held-out sweeps where there are too few to hold one out."""
+    if not isinstance(config, HybridConfig) or "likelihood" not in config.evidence or len(log) >= MIN_TRIAL_SWEEPS:
+        return config
+    if differs(config, "evidence"):
         raise ResweepError(
-            f"log '{log.name}': refine full holds sweeps out for a trial and needs {MIN_TRIAL_SWEEPS}, this log has "
-            f"{len(log)}; take fast"
+            f"log '{log.name}': evidence likelihood holds sweeps out and needs {MIN_TRIAL_SWEEPS}, this log has "
+            f"{len(log)}; take permeability"
         )
+    return config.model_copy(update={"evidence": ("permeability",)})
+
+
+def _spread(count: int, most: int) -> list[int]:
+    """At most so many of ``count`` numbers, spread evenly over them."""
+    return [int(at) for at in np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))]
 
 
 def _choose_thinning(config: Any, log: Log, reasons: dict[str, str]) -> Any:
@@ -184,7 +232,7 @@ def _repeats_beams(log: Log, config: HybridConfig) -> bool:
     """Whether more than k points of a map share a cell as wide as the noise of ranges, mean over its points."""
     looked_at = list(range(len(log)))
     if log.cloud != "no":
-        looked_at = np.unique(np.linspace(0, len(log) - 1, min(len(log), CLOUD_PARTS)).astype(int)).tolist()
+        looked_at = _spread(len(log), CLOUD_PARTS)
     elif len(log) < 2 or float(np.ptp(log.poses[:, :3, 3], axis=0).max()) > AT_REST_M:
         return False
     labels = config.map.choose_labels(log)
@@ -231,38 +279,16 @@ def _find_directions(
     if count_bytes(count_points(log)) > bound:
         reasons["stationary"] = f"the sensor stood still, but its map does not fit into {format_memory(bound)}"
         return None
-    _refuse_unread(log, config, tile_m)
+    check_unread_at_rest(log, config, tile_m)
     reasons["stationary"] = "the sensor stood still and fired the same directions again and again"
     return directions
 
 
-def _refuse_unread(log: Log, config: HybridConfig, tile_m: float | None) -> None:
-    """Raise for settings that would be accepted and ignored where a sensor stood still."""
-    unread = [name for name in UNREAD_AT_REST if _differs(config, name)]
-    if tile_m is not None:
-        unread.append("tile_m")
-    if config.refine != "none" and "refine" in config.model_fields_set:
-        unread.append("refine")
-    if unread:
-        raise ResweepError(
-            f"log '{log.name}': its sensor stood still, so that each direction is learned by itself and "
-            f"{', '.join(unread)} would be ignored; leave that out, or set stationary to never"
-        )
-
-
-def _differs(config: HybridConfig, name: str) -> bool:
-    default, given = type(config).model_fields[name].get_default(), getattr(config, name)
-    if isinstance(given, Spec):  # the reach was left open, and chosen above
-        given, default = (part.model_copy(update={"neighbour_slope": None}) for part in (given, default))
-        return dict(given) != dict(default)
-    return bool(given != default)
-
-
-def _settings_at_rest(config: HybridConfig) -> HybridConfig:
+def _resolve_stationary(config: HybridConfig) -> HybridConfig:
     """The settings of a sensor at rest, as far as they were left open.
 
     From one place, lasers and poses cannot be calibrated: readings are as the sensor gives them. What beams pass
-    through sometimes is a leaf as likely as something that moved, so visibility says nothing. Nothing is refined
+    through sometimes is a leaf as likely as something that moved, so visibility cannot decide. Nothing is refined
     further, since EM has been done already.
     """
     changes: dict[str, Any] = {"refine": "none"}

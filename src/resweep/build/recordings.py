@@ -11,6 +11,7 @@ from resweep.register import Shift
 from resweep.register import align as align_logs
 from resweep.register import odometry as find_poses
 from resweep.register.join import join
+from resweep.sensors.infer.inferred_drive import prepare_drive
 
 
 def join_recordings(
@@ -24,7 +25,8 @@ def join_recordings(
 ) -> tuple[Log, list[Shift]]:
     """The sweeps of all logs as one log, and how the poses of each but the first were corrected.
 
-    With ``odometry`` the poses of each are found from its sweeps; with ``align`` those of further logs are corrected
+    Each is prepared by itself (`prepare_drive`): joined sweeps do not show which drive they are of. With ``odometry``
+    the poses of each are found from its sweeps; with ``align`` those of further logs are corrected
     onto the map of the first, by the returns that a map of ``config`` holds. With a list in ``left_out``, logs that do
     not fit are noted there and left out.
     """
@@ -33,6 +35,8 @@ def join_recordings(
     for log in logs:
         if len(log) > 1 or len(logs) > 1:
             log.require_poses()
+    if len(logs) > 1:
+        logs = [prepare_drive(log) for log in logs]
     if not align or len(logs) < 2:
         return join(logs), []
     labels = config.map.choose_labels(logs[0])

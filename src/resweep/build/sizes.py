@@ -59,13 +59,13 @@ def _count_square_points(bound: int) -> int:
 
     It does not depend on the number of workers, so that these change no byte.
     """
-    most = min(MAX_SQUARE_POINTS, (bound - BASE_BYTES) // (AT_ONCE * POINT_BYTES))
-    if most < MIN_SQUARE_POINTS:
+    max_points = min(MAX_SQUARE_POINTS, (bound - BASE_BYTES) // (AT_ONCE * POINT_BYTES))
+    if max_points < MIN_SQUARE_POINTS:
         need = BASE_BYTES + AT_ONCE * MIN_SQUARE_POINTS * POINT_BYTES
         raise ResweepError(
             f"memory: {format_memory(bound)} is too little for one tile; give at least {format_memory(need)}"
         )
-    return int(most)
+    return int(max_points)
 
 
 def check_workers(tile_m: float | None, square_points: int, workers: int, bound: int) -> None:

@@ -48,7 +48,7 @@ class MapStore(Protocol):
 
     @property
     def unknown_share(self) -> float | None:
-        """The share of points whose labels say nothing; None where each part asks its own."""
+        """The share of points whose labels do not classify them; None where each part asks its own."""
         ...
 
     @property
@@ -61,7 +61,7 @@ class MapStore(Protocol):
         ...
 
     def classify(self, find: FindKinds | None, plan: Plan, scales: Scales | None) -> MapStore:
-        """The map with what ``find`` says of the points of each part: whether volumes or splats are made of them."""
+        """The map with what ``find`` decides for the points of each part: whether they become volumes or splats."""
         ...
 
     def cover(self, step: Step, plan: Plan, scales: Scales | None) -> LayerStore:
@@ -77,7 +77,7 @@ class LayerStore(Protocol):
         """The scales by which they were fitted."""
         ...
 
-    def then(self, step: Step) -> LayerStore:
+    def add_step(self, step: Step) -> LayerStore:
         """The layers after a further step for each part."""
         ...
 

@@ -101,7 +101,7 @@ class WholeLayers:
             layers = step(self.store.part, layers)
         return order_layers(layers)
 
-    def then(self, step: Step) -> WholeLayers:
+    def add_step(self, step: Step) -> WholeLayers:
         """The layers after a further step."""
         return WholeLayers(self.store, self.scales, (*self.steps, step))
 

@@ -73,7 +73,7 @@ def calibrate(
     if not whole:
         found = refine_poses(part, calibration, config, keep, progress, workers or OneProcess())
     if part is not log:
-        found = _correct_standing(log, keyframes, found)
+        found = _correct_stationary(log, keyframes, found)
     calibration = replace(calibration, poses=summarise_poses(found.changes, found.sigmas))
     rates = found.changes[:, POSE:]
     return CalibrationResult(correct_log(log, calibration, found.poses, rates), calibration, rates, plane_residual_m)
@@ -102,7 +102,7 @@ def _calibrate_lasers(
     has_bias = config.azimuth_bias_prior_m > 0 and moves and n_rings > 1
     thicknesses = list_thicknesses(config, config.iterations)
     for number, thickness_m in enumerate(thicknesses, 1):
-        # Lasers and poses agree before the last step, which mends what biases had bent of them.
+        # Lasers and poses agree before the last step, which removes the pose errors that biases caused.
         if has_bias and number == len(thicknesses):
             found = estimate_azimuth_bias(parts, calibration, config, thickness_m)
             if found is not None:
@@ -122,7 +122,7 @@ def _calibrate_lasers(
     return PoseEstimate(poses, changes, known.sweeps), calibration, (residuals[0], residuals[-1])
 
 
-def _correct_standing(log: Log, keyframes: Array, found: PoseEstimate) -> PoseEstimate:
+def _correct_stationary(log: Log, keyframes: Array, found: PoseEstimate) -> PoseEstimate:
     """What was ``found`` for the keyframes (m,), and for the sweeps between them what corrects the one before."""
     row = find_keyframe(keyframes, len(log))
     changes = found.changes[row]

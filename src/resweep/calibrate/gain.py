@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from resweep.calibrate.views import SweepView
+from resweep.calibrate.views import SweepView, join_voxels
 from resweep.calibration import Calibration
 from resweep.pose import Array
 from resweep.voxels import number_voxels
@@ -27,17 +27,10 @@ def estimate_gain(parts: Sequence[Sequence[SweepView]], calibration: Calibration
     In turns, each voxel's brightness is the mean over its returns, with gains taken out, and each laser's gain is what
     it reports over that.
     """
-    voxels, rings_of, lights, first = [], [], [], 0
-    for part in parts:  # stretches of a drive, which may pass the same place in other coordinates
-        voxel, ring, light = _gather(part, calibration)
-        voxels.append(voxel + first)
-        first += int(voxel.max()) + 1 if len(voxel) else 0
-        rings_of.append(ring)
-        lights.append(light)
-    voxel, ring, light = np.concatenate(voxels), np.concatenate(rings_of), np.concatenate(lights)
+    voxel, ring, light, cells = join_voxels(_gather(part, calibration) for part in parts)
     if len(light) == 0 or light.max() <= 0:
         return None
-    count, cells = len(calibration.range_m), first
+    count = len(calibration.range_m)
     own = np.unique(voxel * count + ring)  # pairs of a voxel and a laser
     lasers = np.bincount(own // count, minlength=cells)
     used = (np.bincount(voxel)[voxel] >= _MIN_RETURNS) & (lasers[voxel] >= _MIN_LASERS)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from resweep import portable
-from resweep.calibrate.views import SweepView
+from resweep.calibrate.views import SweepView, join_voxels
 from resweep.calibration import Calibration
 from resweep.pose import Array
 from resweep.voxels import number_voxels
@@ -29,17 +29,10 @@ def estimate_exponent(parts: Sequence[Sequence[SweepView]], calibration: Calibra
     of its returns best; the exponent with the least squared error counts. 1 is the diffuse law, 0 a sensor that
     compensates incidence.
     """
-    voxels, cosines, lights, first = [], [], [], 0
-    for part in parts:
-        voxel, cosine, light = _gather(part, calibration)
-        voxels.append(voxel + first)
-        first += int(voxel.max()) + 1 if len(voxel) else 0
-        cosines.append(cosine)
-        lights.append(light)
-    voxel, cosine, light = np.concatenate(voxels), np.concatenate(cosines), np.concatenate(lights)
+    voxel, cosine, light, cells = join_voxels(_gather(part, calibration) for part in parts)
     if len(light) < _MIN_OF_ALL or light.max() <= 0:
         return None
-    errors = [_measure_error(voxel, portable.power(cosine, float(power)), light, first) for power in _EXPONENTS]
+    errors = [_measure_error(voxel, portable.power(cosine, float(power)), light, cells) for power in _EXPONENTS]
     best = int(np.argmin(errors))
     if not 0 < best < len(_EXPONENTS) - 1:
         return float(_EXPONENTS[best])

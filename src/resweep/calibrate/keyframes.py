@@ -1,4 +1,4 @@
-"""Sweeps that say something new: of a vehicle that waits at a traffic light, one in ten."""
+"""Keyframes: sweeps from new places; of a vehicle that waits at a traffic light, one sweep in ten."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def list_thicknesses(config: CalibrateConfig, steps: int) -> list[float]:
 
 @dataclass(frozen=True, eq=False)
 class GaussNewtonStep:
-    """The ``calibration`` after a step, the plane residual (metres) before it, and what its equations say.
+    """The ``calibration`` after a step, the plane residual (metres) before it, and the information in its equations.
 
     ``precision`` (n, n) is the inverse covariance of the unknowns of ``layout``, from the spread of the residuals.
     """
@@ -257,7 +257,7 @@ def _fit_planes(points: Array, near: Array, rows: Array, config: CalibrateConfig
 
 
 def _fit_block(columns: Sequence[Array], near: Array, rows: Array, config: CalibrateConfig) -> tuple[Array, ...]:
-    """What `_PlaneFits` says besides ``near``; points are given by their coordinates ``columns`` (3 of (n,))."""
+    """The rest of `_PlaneFits` besides ``near``; points are given by their coordinates ``columns`` (3 of (n,))."""
     around = [column[near] for column in columns]
     middle = [values.mean(axis=1) for values in around]
     around = [values - mean[:, None] for values, mean in zip(around, middle, strict=True)]

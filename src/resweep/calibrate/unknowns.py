@@ -31,7 +31,7 @@ class Unknowns:
     """How many lasers and sweeps there are, and whether the motion within sweeps is estimated too (``rates``).
 
     ``slopes`` (sweeps, sweeps) gives the slope over time, at each sweep, of what the poses of all are corrected by
-    (`find_slopes`); None where sweeps say nothing of each other's motion.
+    (`find_slopes`); None where sweeps do not constrain each other's motion.
     """
 
     rings: int
@@ -97,7 +97,7 @@ def find_slopes(parts: Sequence[Sequence[SweepView]]) -> Array:
 
     Neighbours are the views before and after in the same part; of the first and last it is one. A view has a slope of
     zero without neighbours at another time, or where its motion is not known: points that were compensated, by whatever
-    motion, say nothing of the poses that they were given later.
+    motion, do not constrain the poses that they were given later.
     """
     count = sum(map(len, parts))
     found, first = np.zeros((count, count)), 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -33,7 +33,7 @@ class SweepView:
     intensity: Array
     when: Array
     pose: Array
-    n_rings: int  # of all its beams: some lasers may meet nothing
+    n_rings: int  # of all its beams: some lasers may hit nothing
     timestamp: float | None = None  # of the pose, seconds; None where its motion within the sweep is not known
     # Turn and shift so far, and those a second (12,), in world axes: radians and metres.
     change: Array = field(default_factory=lambda: np.zeros(POSE + RATES))
@@ -109,3 +109,17 @@ def move_to_origin(views: Sequence[SweepView]) -> Array:
         view.pose = view.pose.copy()
         view.pose[:3, 3] -= origin
     return origin
+
+
+def join_voxels(parts: Iterable[tuple[Array, Array, Array]]) -> tuple[Array, Array, Array, int]:
+    """Voxel, a value and intensity (n,) of the returns of all parts, and the number of voxels.
+
+    Parts are stretches of a drive, which may pass the same place in other coordinates: they share no voxel.
+    """
+    voxels, values, lights, count = [], [], [], 0
+    for voxel, value, light in parts:
+        voxels.append(voxel + count)
+        count += int(voxel.max()) + 1 if len(voxel) else 0
+        values.append(value)
+        lights.append(light)
+    return np.concatenate(voxels), np.concatenate(values), np.concatenate(lights), count

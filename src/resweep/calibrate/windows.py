@@ -44,8 +44,8 @@ def choose_stretches(poses: Array, config: CalibrateConfig) -> list[Window]:
     middle = np.searchsorted(way_m, (np.arange(count) + 0.5) * way_m[-1] / count)
     begins: list[int] = []
     for at, begin in enumerate((middle - length // 2).tolist()):
-        least = begins[-1] + length if begins else 0
-        begins.append(min(max(begin, least), len(poses) - (count - at) * length))
+        earliest = begins[-1] + length if begins else 0
+        begins.append(min(max(begin, earliest), len(poses) - (count - at) * length))
     return [(begin, begin + length) for begin in begins]
 
 

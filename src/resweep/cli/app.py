@@ -49,6 +49,8 @@ from resweep.terminal import neutral_streams
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 # Options that give a log poses, and how to give them.
 _POSES_BY = {"--poses": "--poses FILE", "--odometry": "--odometry to find them"}
+# Options that give the library an argument of another name, which its messages begin with.
+_OPTION_OF = {"tile_m:": "--tile", "workers:": "--cluster"}
 
 # Typer carries its own copy of click's exceptions in newer versions and imports them in older ones:
 # the one it exports leads to their base in both.
@@ -138,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     """The exit status of one command line; mistakes are printed here."""
     command = typer.main.get_command(app)
-    verb = next((word for word in arguments if not word.startswith("-")), "")
+    verb = next((argument for argument in arguments if not argument.startswith("-")), "")
     # A shell that completes a command shows what is printed.
     set_verbosity(Verbosity.QUIET if "_RESWEEP_COMPLETE" in os.environ else Verbosity.NORMAL)
     try:
@@ -182,7 +184,11 @@ def _advise(error: ResweepError, options: set[str], arguments: list[str]) -> str
         return f"{error}; --drop-nan leaves such points out"
     if isinstance(error, SweepError) and "--keep-going" in options and "--keep-going" not in arguments:
         return f"{error}; --keep-going leaves such sweeps out"
-    return str(error).replace("tile_m:", "--tile:", 1) if "--tile" in options else str(error)
+    text = str(error)
+    for argument, option in _OPTION_OF.items():
+        if option in options and text.startswith(argument):
+            return f"{option}:{text.removeprefix(argument)}"
+    return text
 
 
 def _warn(message: Warning | str, *where: object, **more: object) -> None:

@@ -92,10 +92,10 @@ def _choose(text: str) -> Any:
 
 
 def _parse_local(text: str) -> int:
-    word = text.removeprefix(_LOCAL)
-    if not re.fullmatch(r"\d{1,9}", word) or not 1 <= int(word) <= _MAX_LOCAL:
+    count = text.removeprefix(_LOCAL)
+    if not re.fullmatch(r"\d{1,9}", count) or not 1 <= int(count) <= _MAX_LOCAL:
         raise ResweepError(f"cluster '{text}': expected a number of workers from 1 to {_MAX_LOCAL}, such as local:4")
-    return int(word)
+    return int(count)
 
 
 def _start_local(text: str, stack: ExitStack) -> Any:

@@ -139,19 +139,19 @@ def load_plan(path: str | Path, changes: dict[str, Any] | None = None) -> Datase
 
 
 def _resolve_paths(plan: DatasetPlan, folder: Path) -> DatasetPlan:
-    def beside(word: str) -> str:
-        return str(folder / word) if not word.startswith(SCENE) and os.path.exists(folder / word) else word
+    def beside(text: str) -> str:
+        return str(folder / text) if not text.startswith(SCENE) and os.path.exists(folder / text) else text
 
-    scenarios = [beside(word) if isinstance(word, str) and word not in SCENARIOS else word for word in plan.scenarios]
+    scenarios = [beside(text) if isinstance(text, str) and text not in SCENARIOS else text for text in plan.scenarios]
     changes = {"worlds": tuple(map(beside, plan.worlds)), "scenarios": tuple(scenarios)}
-    single = {name: beside(word) for name in ("bank", "camera", "realism") if (word := getattr(plan, name)) is not None}
+    single = {name: beside(text) for name in ("bank", "camera", "realism") if (text := getattr(plan, name)) is not None}
     return plan.model_copy(update={**changes, **single})
 
 
 def list_runs(plan: DatasetPlan) -> list[RunPlan]:
     """Every run of a plan; raises for worlds, sensors and scenarios that do not exist, before any work."""
-    for word in plan.worlds:
-        check_world(word)
+    for text in plan.worlds:
+        check_world(text)
     sensors = [choose_sensor(choice) for choice in plan.sensors]
     scenarios = [
         load_scenario(item) if isinstance(item, str) else validate_scenario(item, f"scenarios[{at}]")
@@ -187,5 +187,5 @@ def limit_workers(plan: DatasetPlan, workers: int, memory_bytes: int) -> int:
     """How many sweeps of ``workers`` may be made at once beside the largest world; 0 if as many as there are cores."""
     spare = check_memory(plan.worlds, memory_bytes)
     beams = max(len(fire(choose_sensor(choice)[0])) for choice in plan.sensors)
-    most = max(1, spare // (_BEAM_BYTES * beams))
-    return min(workers, most) if workers else (0 if most > count_cores() else most)
+    max_workers = max(1, spare // (_BEAM_BYTES * beams))
+    return min(workers, max_workers) if workers else (0 if max_workers > count_cores() else max_workers)

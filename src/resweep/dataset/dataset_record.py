@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ from resweep.dataset.label_camera import choose_camera
 from resweep.errors import OutputError, ResweepError
 from resweep.files.locks import INSIDE
 from resweep.files.partial import describe_files
-from resweep.files.untrusted import read_json
+from resweep.files.strict_json import format_json, parse_json
+from resweep.files.untrusted import open_regular, read_bytes, read_json
 from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA
 from resweep.remote import find_path, is_remote
 from resweep.remote.staging import UNFINISHED
@@ -30,7 +30,7 @@ _CHECKSUM_BYTES = 4
 def make_record(plan: DatasetPlan, runs: Sequence[RunPlan]) -> dict[str, Any]:
     """All that decides the bytes of a dataset, as plain data."""
     sensors = [sensor.model_dump(mode="json", exclude_none=True) for sensor, _ in map(choose_sensor, plan.sensors)]
-    worlds = {word: _fingerprint(word) for word in plan.worlds}
+    worlds = {name: _fingerprint(name) for name in plan.worlds}
     written = plan.model_dump(mode="json", exclude_none=True)
     scenarios = [run.scenario.model_dump(mode="json", exclude_none=True) for run in runs]
     cameras = [choose_camera(plan, run) for run in runs]
@@ -50,7 +50,7 @@ def make_record(plan: DatasetPlan, runs: Sequence[RunPlan]) -> dict[str, Any]:
 
 def hash_record(record: dict[str, Any]) -> str:
     """The SHA-256 of a record, as hexadecimal digits."""
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(format_json(record, sort_keys=True).encode()).hexdigest()
 
 
 def identify_run(plan: DatasetPlan, run: RunPlan) -> str:
@@ -68,24 +68,24 @@ def identify_run(plan: DatasetPlan, run: RunPlan) -> str:
     return hash_record({**drawn, **own, **learned})
 
 
-def _fingerprint(word: str) -> str:
+def _fingerprint(name: str) -> str:
     """The fingerprint of a world, a bank or a mesh file: the hash of its contents.
 
     Of a stored array the checksums count, with which each of its chunks ends.
     """
-    if word.startswith(SCENE):
-        return word
-    path = find_path(word)
+    if name.startswith(SCENE):
+        return name
+    path = find_path(name)
     if is_remote(path):
         return _fingerprint_remote(path)
     if path.is_file():
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(read_bytes(path)).hexdigest()
     digest = hashlib.sha256()
     for file in sorted(item for item in path.rglob("*") if item.is_file()):
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             stream.seek(0 if file.suffix == ".json" else max(0, file.stat().st_size - _CHECKSUM_BYTES))
             digest.update(f"{file.relative_to(path)} {file.stat().st_size} ".encode() + stream.read())
-    return digest.hexdigest() if path.is_dir() else word
+    return digest.hexdigest() if path.is_dir() else name
 
 
 def _fingerprint_remote(path: Path) -> str:
@@ -107,7 +107,7 @@ def check_output(output: Path, record: dict[str, Any]) -> None:
     if not output.exists() or all(item.name in (INSIDE, UNFINISHED) for item in output.iterdir()):
         return
     try:
-        old = json.loads((output / RECORD).read_text(encoding="utf-8"))
+        old = parse_json(read_bytes(output / RECORD))
     except (OSError, ValueError):
         old = None
     if not isinstance(old, dict) or old.get("format") != FORMAT:
@@ -137,4 +137,4 @@ def _find_difference(old: Any, new: Any, where: str = "") -> str | None:
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         pairs = enumerate(zip(old, new, strict=True))
         return next((found for at, (a, b) in pairs if (found := _find_difference(a, b, f"{where}[{at}]"))), None)
-    return None if old == new else f"{where} was {json.dumps(old)[:40]}, is now {json.dumps(new)[:40]}"
+    return None if old == new else f"{where} was {format_json(old)[:40]}, is now {format_json(new)[:40]}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +25,8 @@ from resweep.dataset.label_camera import choose_camera
 from resweep.dataset.layouts import RunFacts, express_labels, is_complete, write_dataset, write_run, write_sweep
 from resweep.dataset.random_traffic import add_traffic
 from resweep.files import lock_local, write_file
+from resweep.files.strict_json import format_json, parse_json
+from resweep.files.untrusted import read_bytes
 from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA, KittiCamera
 from resweep.io.source import make_absolute_name
 from resweep.labels import LabelSet
@@ -108,7 +109,7 @@ def _generate(plan: DatasetPlan, output: Path, workers: Workers, progress: bool)
     record = make_record(plan, runs)
     check_output(output, record)
     if is_remote(output) and (output / RUNS).is_file() and not is_unfinished(output):
-        sweeps = sum(run["sweeps"] for run in json.loads((output / RUNS).read_text(encoding="utf-8")))
+        sweeps = sum(run["sweeps"] for run in parse_json(read_bytes(output / RUNS)))
         return Summary(len(runs), sweeps, sweeps)
     with lock_local(place := stage(output)):
         summary = _make(plan, place, runs, record, workers, progress)
@@ -170,7 +171,7 @@ def _sweep_runs(placed: list[PlacedRun], output: Path, layout: str, workers: Wor
         there = sum(len(item.times) for item in group) - sum(map(len, missing))
         done, resumed = done + there, resumed + there
         progress.advance(there)
-        task = partial(_make_sweep, _Work(sent, output.absolute(), layout, 1 if is_here(workers) else 0))
+        task = partial(_make_sweep, _TaskContext(sent, output.absolute(), layout, 1 if is_here(workers) else 0))
         items = [(at, number) for at, numbers in enumerate(missing) for number in numbers]
         results = map_batches(workers, task, items, "sweeping", show=False)
         for item, numbers in zip(group, missing, strict=True):
@@ -186,8 +187,8 @@ _RUNS_PER_BATCH = 20  # that are sent to workers together
 
 def _name_world(item: PlacedRun) -> PlacedRun:
     """The run, whose world processes in other folders find too."""
-    word = item.run.world
-    return item if word.startswith(SCENE) else replace(item, run=replace(item.run, world=make_absolute_name(word)))
+    name = item.run.world
+    return item if name.startswith(SCENE) else replace(item, run=replace(item.run, world=make_absolute_name(name)))
 
 
 def _find_missing(item: PlacedRun, output: Path) -> list[int]:
@@ -196,7 +197,7 @@ def _find_missing(item: PlacedRun, output: Path) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Work:
+class _TaskContext:
     """What tasks share: runs, where and how their sweeps are written, and the threads of each (0: all)."""
 
     runs: tuple[PlacedRun, ...]
@@ -205,7 +206,7 @@ class _Work:
     threads: int
 
 
-def _make_sweep(work: _Work, place: tuple[int, int]) -> None:
+def _make_sweep(work: _TaskContext, place: tuple[int, int]) -> None:
     """Simulate and write a sweep: ``place`` is the number of its run and its own."""
     item, at = work.runs[place[0]], place[1]
     simulator, facts = _open_simulator(item, work.threads), item.facts()
@@ -225,16 +226,16 @@ def _open_simulator(item: PlacedRun, threads: int) -> Simulator:
 
 
 @cache(2)
-def _open_scene(word: str, seed: int, threads: int) -> Simulator:
-    simulator = Simulator(_open_world(word, seed), "velodyne-vlp-16", threads=threads)  # each run has its own sensor
+def _open_scene(name: str, seed: int, threads: int) -> Simulator:
+    simulator = Simulator(_open_world(name, seed), "velodyne-vlp-16", threads=threads)  # each run has its own sensor
     _ = simulator.scene  # built here, once, and not by every thread
     return simulator
 
 
 @cache(2)
-def _open_world(word: str, seed: int) -> World:
-    return open_world(word, seed)
+def _open_world(name: str, seed: int) -> World:
+    return open_world(name, seed)
 
 
 def _write_json(path: Path, data: Any) -> None:
-    write_file(path, (json.dumps(data, indent=1, default=np.ndarray.tolist) + "\n").encode())
+    write_file(path, (format_json(data, indent=1, default=np.ndarray.tolist) + "\n").encode())

@@ -18,7 +18,7 @@ from resweep.drive.body.collisions import (
     find_map_contact,
 )
 from resweep.drive.body.footing import Footing
-from resweep.drive.command import Command, Event
+from resweep.drive.command import Command, Event, check_command
 from resweep.drive.config import LoopConfig
 from resweep.drive.drive_traffic import Traffic
 from resweep.drive.idm import RoadUser
@@ -103,12 +103,13 @@ class Episode:
     def step(self, command: Command | str, known: Known | None = None, on_sweep: OnSweep | None = None) -> Observation:
         """Drive on under a command, or under `BRAKE`, until the next one is due.
 
+        A command that is no two finite numbers is an error, and changes nothing.
         ``known`` gives sweeps that exist already; ``on_sweep`` gets every sweep as it ends. Without it, sweeps have
         no more than the observation shows.
         """
         if self.outcome:
             raise ResweepError(f"drive: has ended ({self.outcome}); begin another")
-        self._queue.append((self.time_s + self.vehicle.delay_s, command))
+        self._queue.append((self.time_s + self.vehicle.delay_s, check_command(command)))
         motion = self._move()
         self.number += 1
         self._note_state()

@@ -52,9 +52,11 @@ class EnvConfig(Spec):
 class DriveEnv(gymnasium.Env):  # type: ignore[misc,name-defined]
     """A `Loop` as an environment; the loop needs a goal, and at least one LiDAR.
 
-    Actions (2,) from -1 to 1 span the vehicle's commands. Observations are ``ranges`` (sectors,), metres to the nearest
-    return in each direction counter-clockwise from behind, and ``state``: speed, yaw rate, distance and
-    bearing of the goal. Place and heading are as GPS and compass read them. ``reset(seed=...)`` seeds the sensors.
+    Actions (2,) from -1 to 1 span the vehicle's commands; what is beyond acts as the nearer end. An action of another
+    shape or with NaN or infinity is a `ResweepError`, and the drive stays as it was. Observations are ``ranges``
+    (sectors,), metres to the nearest return in each direction counter-clockwise from behind, and ``state``: speed, yaw
+    rate, distance and bearing of the goal. Place and heading are as GPS and compass read them. ``reset(seed=...)``
+    seeds the sensors.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 10}
@@ -94,11 +96,11 @@ class DriveEnv(gymnasium.Env):  # type: ignore[misc,name-defined]
         return self._observe(), {}
 
     def step(self, action: Array) -> tuple[dict[str, Array], float, bool, bool, dict[str, Any]]:
-        """Drive on for one period."""
+        """Drive on for one period; ResweepError for an action that is no two finite numbers."""
         if self._episode is None or self._episode.outcome:
             raise ResweepError("environment: the drive has ended or not begun; call reset()")
         low, high = self._limits
-        share = (np.clip(np.asarray(action, np.float64), -1.0, 1.0) + 1.0) / 2.0
+        share = (np.clip(_check_action(action), -1.0, 1.0) + 1.0) / 2.0
         command = low + share * (high - low)
         before = self._to_goal()
         self._take(self._episode.step((float(command[0]), float(command[1]))))
@@ -164,6 +166,19 @@ class DriveEnv(gymnasium.Env):  # type: ignore[misc,name-defined]
         state = np.array([self._speed, self._rate, distance, bearing], np.float32)
         space = self.observation_space["state"]
         return {"ranges": self._ranges.copy(), "state": np.clip(state, space.low, space.high)}
+
+
+def _check_action(action: Any) -> Array:
+    """An action as (2,) float64."""
+    try:
+        values = np.asarray(action, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ResweepError(f"action: expected two numbers from -1 to 1, got {str(action)[:100]}") from error
+    if values.shape != (2,):
+        raise ResweepError(f"action: expected two numbers from -1 to 1, got an array of shape {values.shape}")
+    if not np.isfinite(values).all():
+        raise ResweepError(f"action: expected two finite numbers from -1 to 1, got {values.tolist()}; check the policy")
+    return values
 
 
 def select_by_height(scan: Scan, low_m: float, high_m: float) -> Array:

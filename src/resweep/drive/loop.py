@@ -193,7 +193,7 @@ class Loop:
     def _drive(self, recorder: Recorder, progress: bool, recorded: list[Decision] | None) -> Run:
         episode = self.episode()
         guard = None if recorded is not None else Guard(open_channel(self.autonomy), self.vehicle, self.config.answers)
-        before = recorder.decided() if recorded is None else recorded
+        before = recorder.read_decisions() if recorded is None else recorded
         decided: list[Decision] = []
         opening = () if guard is None else guard.start(self.mission)
         add_sweep = recorder.add_sweep if recorder.keeps_sweeps else None
@@ -209,7 +209,7 @@ class Loop:
                     if decision.end:
                         episode.end(decision.end)
                         break
-                    observation = episode.step(decision.command, recorder.known, add_sweep)
+                    observation = episode.step(decision.command, recorder.find_sweep, add_sweep)
                     shown.advance()
         finally:
             if guard is not None:

@@ -40,11 +40,11 @@ class Recorder(Protocol):
         """Whether it does anything with sweeps."""
         ...
 
-    def decided(self) -> list[Decision]:
+    def read_decisions(self) -> list[Decision]:
         """The decisions from before the run was stopped."""
         ...
 
-    def known(self, name: str, index: int) -> Sweep | None:
+    def find_sweep(self, name: str, index: int) -> Sweep | None:
         """A sweep that was finished before the run was stopped."""
         ...
 
@@ -68,11 +68,11 @@ class MemoryRecorder:
         self.keeps_sweeps = keep
         self._sweeps: dict[str, list[Sweep]] = {}
 
-    def decided(self) -> list[Decision]:
+    def read_decisions(self) -> list[Decision]:
         """None: nothing was stopped."""
         return []
 
-    def known(self, name: str, index: int) -> Sweep | None:
+    def find_sweep(self, name: str, index: int) -> Sweep | None:
         """None: nothing was stopped."""
         return None
 
@@ -107,11 +107,11 @@ class FolderRecorder:
         self._count = 0
         self._heads: dict[str, list[tuple[float, Any]]] = {}
 
-    def decided(self) -> list[Decision]:
+    def read_decisions(self) -> list[Decision]:
         """The decisions in the journal."""
         return self._decided
 
-    def known(self, name: str, index: int) -> Sweep | None:
+    def find_sweep(self, name: str, index: int) -> Sweep | None:
         """The sweep in its file, if it was finished."""
         file = self._place(name, index)
         return sweep_file.read(file) if file.is_file() else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,24 +13,13 @@ import numpy as np
 from resweep.drive.autonomy.guard import Decision
 from resweep.drive.command import Event
 from resweep.drive.nearness import Nearness
-from resweep.errors import InputError, ResweepError
-from resweep.files.untrusted import read_json
+from resweep.drive.saved_run import FORMAT, STATE_FIELDS, VERSION, read_record
+from resweep.errors import ResweepError
+from resweep.files.strict_json import format_json
 from resweep.log import Log
 from resweep.pose import Array
 
 FILE = "run.json"
-VERSION = 2
-STATE_FIELDS = (
-    "time_s",
-    "x_m",
-    "y_m",
-    "z_m",
-    "yaw_rad",
-    "speed_mps",
-    "lateral_mps",
-    "yaw_rate_radps",
-    "steering_rad",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +95,7 @@ class Run:
     def to_plain(self) -> dict[str, Any]:
         """All but the sweeps, as JSON holds it."""
         return {
-            "format": "resweep-run",
+            "format": FORMAT,
             "version": VERSION,
             "outcome": self.outcome,
             "figures": self.figures(),
@@ -121,38 +109,28 @@ class Run:
 
     def to_bytes(self) -> bytes:
         """The text of run.json."""
-        return (json.dumps(self.to_plain(), indent=1, allow_nan=False) + "\n").encode()
+        return (format_json(self.to_plain(), indent=1) + "\n").encode()
 
 
 def load_run(folder: str | Path) -> Run:
-    """The run that was saved in a folder, with its sweeps as logs.
+    """The run that was saved in a folder, with its sweeps as logs; InputError for a damaged ``run.json``.
 
     Example: ``run = rs.drive.load_run("runs/0007")``
     """
     from resweep.io import open_log
 
     place = Path(folder)
-    data = read_json(place / FILE, "run the drive again")
-    if not isinstance(data, dict) or data.get("format") != "resweep-run":
-        raise InputError(f"{place / FILE}: is no saved run; give the folder that a loop was run into")
-    if data.get("version") != VERSION:
-        raise InputError(
-            f"{place / FILE}: version {data.get('version')}, this Resweep reads {VERSION}; run the drive again"
-        )
-    try:
-        lidars = [lidar["name"] for lidar in data["settings"]["rig"]["lidars"]]
-        run = Run(
-            str(data["outcome"]),
-            tuple(data["events"]),
-            np.array(data["states"], float).reshape(-1, len(STATE_FIELDS)),
-            tuple(Decision.from_plain(item) for item in data["decisions"]),
-            {name: Nearness.from_plain(near) for name, near in data["actors"].items()},
-            data["settings"],
-            {name: open_log(at) for name, at in _list_logs(place, lidars)},
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{place / FILE}: damaged ({type(error).__name__}: {error}); run the drive again") from error
-    return run
+    data = read_record(place / FILE)
+    lidars = [lidar["name"] for lidar in data["settings"]["rig"]["lidars"]]
+    return Run(
+        data["outcome"],
+        tuple(data["events"]),
+        np.array(data["states"], float),
+        tuple(Decision.from_plain(item) for item in data["decisions"]),
+        {name: Nearness.from_plain(near) for name, near in data["actors"].items()},
+        data["settings"],
+        {name: open_log(at) for name, at in _list_logs(place, lidars)},
+    )
 
 
 def _list_logs(folder: Path, lidars: list[str]) -> list[tuple[str, Path]]:

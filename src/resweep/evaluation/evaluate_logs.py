@@ -83,7 +83,7 @@ def evaluate(
     totals = PairTotals(sim_log, real_log, recorded, len(pairs), *limits, _choose_left_out(sim_log, real_log))
     if accumulate:
         if totals.same_frame:
-            raise ResweepError("evaluate: accumulate needs poses, and a log knows none; open it with poses=")
+            raise ResweepError("evaluate: accumulate needs poses, and a log has none; open it with poses=")
         totals.accumulate = True
     with open_progress(progress) as shown:
         shown.start("comparing sweeps", len(pairs))

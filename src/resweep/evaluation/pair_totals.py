@@ -13,7 +13,14 @@ import resweep
 from resweep.evaluation.compare.accumulated_clouds import AccumulatedClouds, count_points
 from resweep.evaluation.compare.breakdown import Breakdown
 from resweep.evaluation.compare.pair import Pair, sum_recorded
-from resweep.evaluation.compare.pairs import Comparison, PairResult, compare_at, find_range_max, hold_sweep
+from resweep.evaluation.compare.pairs import (
+    Comparison,
+    PairResult,
+    compare_at,
+    find_full_scales,
+    find_range_max,
+    hold_sweep,
+)
 from resweep.evaluation.compare.recorded import KEPT_BYTES, KeptClouds, RecordedCloud
 from resweep.evaluation.metrics.metrics import METRICS
 from resweep.evaluation.metrics.sums import MetricSums, Values
@@ -60,6 +67,7 @@ class PairTotals:
         self.caveats = Caveats(len(sim), len(real), n_pairs, self.same_frame, unknown)
         self.breakdown = Breakdown()
         self.comparison: Comparison | None = None
+        self.full_scales: tuple[float | None, float | None] = (1.0, 1.0)
         self.cloud: RecordedCloud | None = None
         self.kept = KeptClouds()
 
@@ -89,7 +97,7 @@ class PairTotals:
         pairs: list[tuple[int, int]],
         tolerance_rad: float | None,
         workers: Workers,
-        progress: Callable[[int, int], None] | None,
+        on_pair: Callable[[int, int], None] | None,
     ) -> None:
         """Compare all pairs, each a task of its own or a part of one."""
         sim, real = self.sim[pairs[0][0]], self.real[pairs[0][1]]
@@ -97,6 +105,7 @@ class PairTotals:
         if self.range_max_m is None:
             self.range_max_m = find_range_max(self.sim, sim, self.real, real)
         given, here = self.given, is_here(workers)
+        self.full_scales = find_full_scales(self.sim, self.real)
         self.comparison = Comparison(
             hold_sweep(self.sim, pairs[0][0], sim) if here else self.sim,
             hold_sweep(self.real, pairs[0][1], real) if here else self.real,
@@ -112,13 +121,14 @@ class PairTotals:
             keeps_real=self.gathers and self.is_own,
             keeps_frame=self.accumulate,
             keeps_pair=False,
+            full_scales=self.full_scales,
         )
         del sim, real
         results = map_batches(workers, partial(compare_at, self.comparison), pairs, "comparing", show=False)
         for done, (numbers, compared) in enumerate(zip(pairs, results, strict=True), start=1):
             self._add(*numbers, compared)
-            if progress is not None:
-                progress(done, len(pairs))
+            if on_pair is not None:
+                on_pair(done, len(pairs))
 
     def _add(self, at_sim: int, at_real: int, compared: PairResult) -> None:
         """Take in one pair."""
@@ -185,7 +195,7 @@ class PairTotals:
             returns=self.total.count_returns(),
             ground=self.breakdown.ground(),
             calibration=self.breakdown.calibration(),
-            notes=[*self.caveats.lines(), *lines],
+            notes=[*self.caveats.lines(), *self._describe_intensity(), *lines],
             settings={
                 "resweep": resweep.__version__,
                 "sim": _make_title(self.sim),
@@ -198,9 +208,20 @@ class PairTotals:
                 "thin_labels": list(self.thin),
                 "worst_rows": self._find_worst(),
                 "beams_left_out": self.caveats.left_out,
+                "intensity_scales": list(self.full_scales),
             },
             load_pair=load_pair,
         )
+
+    def _describe_intensity(self) -> list[str]:
+        """What intensities were divided by, where that is not 1."""
+        sides = zip(("simulated", "real"), (self.sim, self.real), self.full_scales, strict=True)
+        return [
+            f"Intensities of the {side} log are compared as shares of {scale:g}, their full scale"
+            + ("." if log.intensity_scale is not None else ", as its intensities show.")
+            for side, log, scale in sides
+            if scale not in (None, 1.0)
+        ]
 
     def _labelled(self, *sides: str) -> bool:
         """Whether any return of the sides ("sim", "real") is labelled."""

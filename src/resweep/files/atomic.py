@@ -71,8 +71,8 @@ def atomic_file(path: Path) -> Iterator[Path]:
         run_check(locate(path))
         disk.sync_tree(folder)
         # The named file comes last: once it is new, what belongs to it is new as well.
-        for made in sorted(folder.iterdir(), key=lambda item: item.name == path.name):
-            os.replace(made, path.with_name(made.name))
+        for new in sorted(folder.iterdir(), key=lambda item: item.name == path.name):
+            os.replace(new, path.with_name(new.name))
         disk.sync(path.absolute().parent)
 
 
@@ -85,42 +85,42 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     """
     target = locate(path)
     with explain_errors(path), lock_local(path), _temporary_folder(target) as folder:
-        made = folder / NEW
-        made.mkdir()
-        yield made
+        new = folder / NEW
+        new.mkdir()
+        yield new
         run_check(target)
-        disk.sync_tree(made)
-        note_publication(target, made)
+        disk.sync_tree(new)
+        note_publication(target, new)
         _put_in_place(folder, target)
 
 
-def replace_folder(made: Path, path: Path) -> None:
-    """Put the folder ``made``, on the same disk, in the place of ``path``, old contents included, in one step."""
+def replace_folder(new: Path, path: Path) -> None:
+    """Put the folder ``new``, on the same disk, in the place of ``path``, old contents included, in one step."""
     target = locate(path)
     with explain_errors(path), lock_local(path):
         run_check(target)
-        disk.sync_tree(made)
+        disk.sync_tree(new)
         with _temporary_folder(target) as folder:
-            note_publication(target, made)
-            moved, identity = folder / NEW, made.stat()
-            os.rename(made, moved)
+            note_publication(target, new)
+            moved, identity = folder / NEW, new.stat()
+            os.rename(new, moved)
             try:
                 _put_in_place(folder, target)
             except BaseException:
                 if moved.is_dir() and os.path.samestat(moved.stat(), identity):  # else it is the old one by now
-                    os.rename(moved, made)
+                    os.rename(moved, new)
                 raise
 
 
 def _put_in_place(folder: Path, target: Path) -> None:
     """Put ``folder / NEW`` in the place of ``target``, whose old contents are then in ``folder``."""
-    made, old = folder / NEW, folder / OLD
+    new, old = folder / NEW, folder / OLD
     if not os.path.lexists(target):
-        os.rename(made, target)
-    elif not disk.exchange(made, target):
+        os.rename(new, target)
+    elif not disk.exchange(new, target):
         try:
             os.rename(target, old)
-            os.rename(made, target)
+            os.rename(new, target)
         except BaseException:
             if old.exists() and not target.exists():
                 os.rename(old, target)

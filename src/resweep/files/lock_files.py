@@ -47,7 +47,7 @@ def take_lock_file(place: Path, named: Path) -> Path:
             continue
         try:
             os.write(descriptor, json.dumps(me).encode())
-        except BaseException:  # unnamed, nobody could tell that its process is dead
+        except BaseException:  # unnamed, nothing would show that its process has ended
             file.unlink(missing_ok=True)
             raise
         finally:

@@ -9,7 +9,6 @@ lock (`resweep.files.lock_files`).
 from __future__ import annotations
 
 import errno
-import json
 import os
 import sys
 import threading
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from resweep.errors import OutputError
 from resweep.files.lock_files import describe_holder, describe_this_process, take_lock_file
+from resweep.files.strict_json import format_json, parse_json
 
 INSIDE = ".resweep.lock"  # within a folder whose parent cannot be written
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
@@ -47,7 +47,7 @@ def hold_lock(target: Path, named: Path, check: Check | None = None) -> Iterator
         return
     if owner is not None:
         raise OutputError(f"{named}: another thread of this process is writing it; wait for it or choose another name")
-    made = [parent for parent in target.parents if not parent.exists()]
+    created = [parent for parent in target.parents if not parent.exists()]
     try:
         place, lock = _take(target, named)
         try:
@@ -59,7 +59,7 @@ def hold_lock(target: Path, named: Path, check: Check | None = None) -> Iterator
             _release(place, lock)
     finally:
         del _owners[target]
-        for parent in made:
+        for parent in created:
             with suppress(OSError):  # not empty: something was written
                 parent.rmdir()
 
@@ -111,7 +111,7 @@ def _lock(place: Path, named: Path) -> tuple[Path, int | None]:
     with suppress(OSError):  # on a full disk the lock holds too, but does not name its holder
         os.ftruncate(descriptor, 0)
         os.lseek(descriptor, 0, os.SEEK_SET)
-        os.write(descriptor, json.dumps(describe_this_process()).encode())
+        os.write(descriptor, format_json(describe_this_process()).encode())
     return place, descriptor
 
 
@@ -133,7 +133,7 @@ def _is_same(descriptor: int, place: Path) -> bool:
 def _describe_holder(descriptor: int) -> str:
     with suppress(OSError, ValueError):  # it has only just begun, and has no record yet
         os.lseek(descriptor, 0, os.SEEK_SET)
-        return describe_holder(json.loads(os.read(descriptor, 1000)))
+        return describe_holder(parse_json(os.read(descriptor, 1000)))
     return describe_holder(None)
 
 

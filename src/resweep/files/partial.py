@@ -64,8 +64,8 @@ def resumable_folder(path: Path, key: Key, what: str, report: PrintLine = print_
     with explain_errors(path), lock_local(path):
         folder = find_partial(path)
         open_partial(folder, key, what, report)
-        made = folder / NEW
-        made.mkdir(exist_ok=True)
+        new = folder / NEW
+        new.mkdir(exist_ok=True)
         _remove_leftovers(folder)
         try:
             yield folder
@@ -73,7 +73,7 @@ def resumable_folder(path: Path, key: Key, what: str, report: PrintLine = print_
             if not any(item.is_file() and item.name != RECORD for item in folder.rglob("*")):
                 discard_partial(folder)
             raise
-        replace_folder(made, path)
+        replace_folder(new, path)
         discard_partial(folder)
 
 

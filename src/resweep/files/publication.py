@@ -27,14 +27,14 @@ def name_partial(target: Path) -> Path:
     return target.with_name(f"{target.name}{PARTIAL}")
 
 
-def note_publication(target: Path, made: Path) -> None:
-    """Note in the partial folder of ``target``, if it has one, that the folder ``made`` is about to take its place."""
+def note_publication(target: Path, new: Path) -> None:
+    """Note in the partial folder of ``target``, if it has one, that the folder ``new`` is about to take its place."""
     partial = name_partial(target)
     if not (partial / RECORD).is_file():
         return
-    source = made.name if made.parent == partial else None
+    source = new.name if new.parent == partial else None
     note = partial / _NOTE
-    note.write_text(json.dumps({"inode": made.stat().st_ino, "from": source}), encoding="utf-8")
+    note.write_text(json.dumps({"inode": new.stat().st_ino, "from": source}), encoding="utf-8")
     disk.sync(note)
 
 
@@ -53,9 +53,9 @@ def resolve_publication(target: Path, parts: Sequence[Path]) -> bool:
         noted = json.loads(note.read_text(encoding="utf-8"))
         if target.is_dir() and target.stat().st_ino == noted["inode"]:
             return True
-        for made in (part / NEW for part in parts):
-            if made.is_dir() and made.stat().st_ino == noted["inode"] and noted["from"] is not None:
-                made.rename(partial / str(noted["from"]))
+        for new in (part / NEW for part in parts):
+            if new.is_dir() and new.stat().st_ino == noted["inode"] and noted["from"] is not None:
+                new.rename(partial / str(noted["from"]))
     note.unlink()
     return False
 

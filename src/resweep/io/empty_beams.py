@@ -99,7 +99,7 @@ def infer_empty_beams(bare: Log, wanted: bool = True, rig: LidarRig | None = Non
     def estimate() -> tuple[list[BeamGrid], EmptyBeams]:
         return _estimate_grids(bare, rig)
 
-    beams = EmptyBeams.found_by(lambda: estimate()[1])
+    beams = EmptyBeams.lazy(lambda: estimate()[1])
 
     def complete(sweep: Sweep) -> Sweep:
         if not len(sweep) or _has_empty(sweep) or beams.source != "inferred":

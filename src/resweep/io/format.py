@@ -75,6 +75,7 @@ class Format:
     are inferred if the format ``spins``: its files come from drivers of spinning LiDARs and keep only returns. A
     format that ``keeps_beams`` stores beams without return as they were. ``find_part(path)``, for a path that does not
     exist, gives the dataset of which it names a part, as DATAROOT/SCENE does, and the options that open it.
+    ``full_scale`` is what it stores for a white target, where its ``write`` takes an ``intensity_scale``.
     ``elsewhere`` names the function that writes a format which is none of sweeps or of folders.
     """
 
@@ -97,6 +98,7 @@ class Format:
     placed: Callable[[Path], bool] | None = None
     crs: Callable[[Path], str] | None = None
     find_part: Callable[[Path], tuple[Path, dict[str, str]] | None] | None = None
+    full_scale: float | None = None
     elsewhere: str = ""
 
 

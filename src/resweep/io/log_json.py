@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import warnings
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ import numpy as np
 import resweep
 from resweep.config import validate
 from resweep.errors import InputError, ResweepError, nearest_names
+from resweep.files.strict_json import format_json
 from resweep.files.untrusted import read_json
 from resweep.labels import LabelSet
 from resweep.log import UNKNOWN_BEAMS, BeamSource, CloudState, EmptyBeams, Log
@@ -155,7 +155,7 @@ def write_record(log: Log, folder: Path, layout: str, frame: str) -> None:
         "versions": {"resweep": resweep.__version__, "numpy": np.__version__, "python": platform.python_version()},
         "meta": _to_plain(log.meta),
     }
-    (folder / FILE).write_text(json.dumps(record, indent=1) + "\n")
+    (folder / FILE).write_text(format_json(record, indent=1) + "\n")
 
 
 def read_record(folder: Path) -> LogRecord | None:
@@ -198,11 +198,11 @@ def _parse_beams(source: str, detail: str, where: str) -> EmptyBeams:
     raise InputError(f"{where}: empty_beams.source '{source}': {nearest_names(source, get_args(BeamSource))}")
 
 
-def _parse_cloud(word: str, where: str) -> CloudState:
+def _parse_cloud(name: str, where: str) -> CloudState:
     for known in get_args(CloudState):
-        if word == known:
+        if name == known:
             return cast(CloudState, known)
-    raise InputError(f"{where}: cloud '{word}': {nearest_names(word, get_args(CloudState))}")
+    raise InputError(f"{where}: cloud '{name}': {nearest_names(name, get_args(CloudState))}")
 
 
 def _read_first_facts(data: Mapping[str, Any], meta: Mapping[str, Any], where: str) -> Facts:

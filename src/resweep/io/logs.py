@@ -101,7 +101,7 @@ def _replace_poses(log: Log, poses: Poses, raw: bool, rate_hz: float | None) -> 
     wide = motion.extended(_REACH_S)
 
     def place(sweep: Sweep, at: int) -> Sweep:
-        # A log that knows no poses has motion in its sweeps only where its points are raw.
+        # A log that has no poses has motion in its sweeps only where its points are raw.
         unplaced = not log.poses_known and sweep.trajectory is not None
         sweep = sweep.moved_to(matrices[at], float(times[at]))
         if unplaced and sweep.n_beams:

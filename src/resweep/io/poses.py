@@ -14,6 +14,7 @@ from scipy.spatial.transform import Rotation
 from resweep import portable
 from resweep.bounds import MAX_POSITION_M, MAX_TIME_S, find_outside
 from resweep.errors import InputError, ResweepError, UntimedPosesError, nearest_names
+from resweep.files.untrusted import read_plain_text
 from resweep.pose import Array, Trajectory, inverse, rotation_of
 from resweep.remote import find_path, write_output
 
@@ -137,18 +138,18 @@ def _read_lines(path: Path, comments: bool = True) -> list[tuple[int, str]]:
     if path.is_dir():
         raise InputError(f"{path}: is a folder; give a poses file, or use open_log(...).trajectory")
     try:
-        text = path.read_text()
+        text = read_plain_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as text ({error}); give a TUM, KITTI or CSV file") from error
     kept = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if comments:
-        kept = [(number, line) for number, line in kept if not line.startswith("#") or _is_head(line)]
+        kept = [(number, line) for number, line in kept if not line.startswith("#") or _is_header(line)]
     if not kept:
         raise InputError(f"{path}: holds no line of numbers")
     return kept
 
 
-def _is_head(line: str) -> bool:
+def _is_header(line: str) -> bool:
     names = [name.strip().lower() for name in line.split(",")]
     return len(names) > 3 and names[0] in _TIME_NAMES
 

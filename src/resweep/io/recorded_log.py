@@ -15,6 +15,7 @@ import numpy as np
 
 from resweep.bounds import check_sweep, check_times
 from resweep.errors import FaultKind, InputError, nearest_names
+from resweep.files.untrusted import check_regular
 from resweep.io.clouds.tiles import asks_for_tiles
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.folders import sweep_files
@@ -69,6 +70,8 @@ def find_part(path: Path) -> tuple[Path, dict[str, str]]:
 def _open(source: LogSource, path: Path) -> Log:
     format, options = source.format, dict(source.options)
     rate_hz, empty_beams, keep_going = source.rate_hz, source.empty_beams, source.keep_going
+    if not path.is_dir():
+        check_regular(path)
     if format is None and asks_for_tiles(path, options):
         format = "tiles"
     if path.is_file() and _is_sweep(path, format):

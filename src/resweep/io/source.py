@@ -36,7 +36,7 @@ def make_absolute_name(path: str | os.PathLike[str]) -> str:
 def with_source(log: Log, source: Source) -> Log:
     """``log``, which other processes open by ``source`` when it is pickled."""
     if not log.empty_beams.found:
-        log.empty_beams.send_as(partial(_find_beams, source))
+        log.empty_beams.pickle_as(partial(_find_beams, source))
     return replace(log, load=_SweepLoader(source, log))
 
 

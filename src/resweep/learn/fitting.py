@@ -34,7 +34,6 @@ from resweep.learn.training import RayExamples, TrainingConfig, train
 from resweep.pose import Array
 from resweep.simulate.beam_channels import CHANNELS, REAL
 from resweep.simulate.intensity import IntensityModel
-from resweep.simulate.raydrop import draw_drop_levels
 from resweep.simulate.realism.model_card import NetworkCard
 from resweep.simulate.realism.onnx_network import OnnxNetwork
 from resweep.simulate.sensor_grid import SensorGrid
@@ -73,11 +72,6 @@ class FittedModel:
         """Its prediction for each beam of a pair: the probability (b,) of a drop, or the mean intensity (b,)."""
         output = self.network.run(pair.channels, threads)
         return output if self.part.light is None else self.part.light.average(output)
-
-    def draw_drops(self, pair: BeamPair, index: int, seed: int = 0) -> Array:
-        """Whether each beam (b,) of a pair is dropped, as simulation draws it for sweep ``index``."""
-        level = draw_drop_levels(pair.channels, self.part.drop_patches, seed=seed, index=index)
-        return np.asarray(level < self.part.draw_by(self.predict(pair), pair.channels))
 
     def draw_intensities(self, pair: BeamPair, index: int, seed: int = 0) -> Array:
         """The intensities (b,) of a pair as simulation draws them for sweep ``index``."""

@@ -42,9 +42,9 @@ class TorchOps:
         """The product, broadcast."""
         return x * y
 
-    def clip(self, x: Any, most: float) -> Any:
-        """Values within ± ``most``."""
-        return x.clamp(-most, most)
+    def clip(self, x: Any, bound: float) -> Any:
+        """Values within ± ``bound``."""
+        return x.clamp(-bound, bound)
 
     def equals(self, x: Any, value: float) -> Any:
         """1 where x is ``value``, else 0."""
@@ -122,9 +122,9 @@ class OnnxOps:
         """The product, broadcast."""
         return self.node("Mul", x, self._name(y))
 
-    def clip(self, x: str, most: float) -> str:
-        """Values within ± ``most``."""
-        return self.node("Clip", x, self.constant(np.float32(-most)), self.constant(np.float32(most)))
+    def clip(self, x: str, bound: float) -> str:
+        """Values within ± ``bound``."""
+        return self.node("Clip", x, self.constant(np.float32(-bound)), self.constant(np.float32(bound)))
 
     def equals(self, x: str, value: float) -> str:
         """1 where x is ``value``, else 0."""

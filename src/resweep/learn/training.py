@@ -28,7 +28,7 @@ _MIN_BATCHES = 40  # an epoch
 _RAY_BATCHES = 80
 _CROP_COLUMNS = 512  # columns of an image that are looked at together
 _CROPS_PER_BATCH = 4
-_MAX_JUDGED_RAYS = 400_000  # by which an epoch is judged
+_MAX_VALIDATION_RAYS = 400_000  # by which an epoch is judged
 
 
 class TrainingConfig(Spec):
@@ -55,7 +55,7 @@ class Examples(Protocol):
         """Batches of one epoch: channels, targets, and weights of the targets."""
         ...
 
-    def judged(self) -> Iterator[tuple[Array, Array, Array]]:
+    def validation_batches(self) -> Iterator[tuple[Array, Array, Array]]:
         """All examples, or as many as suffice, in fixed batches."""
         ...
 
@@ -74,9 +74,9 @@ class RayExamples:
             rows = random.integers(0, len(self.target), size)
             yield self.values[rows], self.target[rows, None], np.ones((size, 1), np.float32)
 
-    def judged(self) -> Iterator[tuple[Array, Array, Array]]:
+    def validation_batches(self) -> Iterator[tuple[Array, Array, Array]]:
         """Evenly spread rays."""
-        step = max(1, len(self.target) // _MAX_JUDGED_RAYS)
+        step = max(1, len(self.target) // _MAX_VALIDATION_RAYS)
         values, target = self.values[::step], self.target[::step, None]
         for first in range(0, len(target), 1 << 16):
             part = target[first : first + (1 << 16)]
@@ -102,7 +102,7 @@ class ImageExamples:
             chosen = range(first, min(first + _CROPS_PER_BATCH, len(order)))
             yield _stack([self._cut(order[at], starts[at], crop, bool(mirrored[at])) for at in chosen])
 
-    def judged(self) -> Iterator[tuple[Array, Array, Array]]:
+    def validation_batches(self) -> Iterator[tuple[Array, Array, Array]]:
         """Whole images."""
         for at in range(len(self.images)):
             yield _stack([self._cut(at, 0, self.images[0].shape[2], False)])
@@ -148,21 +148,21 @@ def train(
     before = torch.get_num_threads()
     torch.set_num_threads(config.threads)
     try:
-        state = _State(torch, shape, config, checkpoint)
+        state = _TrainingState(torch, shape, config, checkpoint)
         with open_progress(progress) as shown:
             shown.start(f"training {shape.variant} for {shape.task}", config.epochs)
             shown.advance(len(state.history))
             while not state.finished:
                 state.epoch(examples, held_out)
                 state.save()
-                trained, judged = state.history[-1]
-                shown.advance(1, f"loss {trained:.4f}, held out {judged:.4f}, best {state.best_loss:.4f}")
+                trained, validation = state.history[-1]
+                shown.advance(1, f"loss {trained:.4f}, held out {validation:.4f}, best {state.best_loss:.4f}")
         return TrainingResult(state.best, state.history)
     finally:
         torch.set_num_threads(before)
 
 
-class _State:
+class _TrainingState:
     """The state of a training: epoch, weights, losses."""
 
     def __init__(self, torch: Any, shape: NetworkShape, config: TrainingConfig, checkpoint: Path | None) -> None:
@@ -177,14 +177,14 @@ class _State:
     @property
     def best_loss(self) -> float:
         """The least held-out loss so far."""
-        return min((judged for _, judged in self.history), default=math.inf)
+        return min((validation for _, validation in self.history), default=math.inf)
 
     @property
     def finished(self) -> bool:
         """Whether there is nothing more to do."""
-        judged = [loss for _, loss in self.history]
-        since = len(judged) - 1 - judged.index(min(judged)) if judged else 0
-        return len(judged) >= self._config.epochs or since >= self._config.patience
+        validation = [loss for _, loss in self.history]
+        since = len(validation) - 1 - validation.index(min(validation)) if validation else 0
+        return len(validation) >= self._config.epochs or since >= self._config.patience
 
     def epoch(self, examples: Examples, held_out: Examples) -> None:
         """One epoch, and the held-out loss after it."""
@@ -200,16 +200,16 @@ class _State:
             (loss / max(weight, 1.0)).backward()
             self._optimiser.step()
             sums += float(loss.detach()), weight
-        judged = self.judge(held_out)
-        if judged < self.best_loss:
+        validation = self.validate(held_out)
+        if validation < self.best_loss:
             self.best = self._copy()
-        self.history.append((float(sums[0] / max(sums[1], 1.0)), judged))
+        self.history.append((float(sums[0] / max(sums[1], 1.0)), validation))
 
-    def judge(self, held_out: Examples) -> float:
+    def validate(self, held_out: Examples) -> float:
         """The mean loss of examples."""
         sums = np.zeros(2)
         with self._torch.no_grad():
-            for batch in held_out.judged():
+            for batch in held_out.validation_batches():
                 loss, weight = self._loss(batch)
                 sums += float(loss), weight
         return float(sums[0] / max(sums[1], 1.0))

@@ -55,18 +55,13 @@ def accumulate_observed(
         raise ResweepError(
             f"log '{log.name}': no return is left for the map; loosen ego_radius_m or the dropped labels"
         )
-    still = moving.find_still(cloud, tracks, progress)
+    still = moving.find_static(cloud, tracks, progress)
     return cloud if still is None else cloud[still], None if space is None else space.observed
 
 
 def find_mappable(sweep: Sweep, config: MapConfig, labels: LabelSet) -> Array:
     """Returns (n,) bool of a sweep that a map of its place could hold: not the vehicle, nor what moves by its label."""
     return config.filter(labels).keeps(sweep)
-
-
-def select_mappable(sweep: Sweep, config: MapConfig, labels: LabelSet) -> Sweep:
-    """The sweep without the beams that returned from what no map of its place holds."""
-    return sweep.select_beams(config.filter(labels).keeps_beams(sweep))
 
 
 def read_columns(sweep: Sweep, at: int, origin: Array, config: MapConfig) -> dict[str, Array]:

@@ -15,7 +15,7 @@ UNCLEAR = "unclear"  # extra column of a sweep: returns whose beams have assumed
 class Returns:
     """Beams (n,) that ended on something: from ``origin`` to ``point`` (n, 3) float32, metres from one origin.
 
-    Those that are not ``measured`` (n,) bool were made up and say nothing.
+    Those that are not ``measured`` (n,) bool are assumed and carry no information.
     """
 
     origin: Array
@@ -89,5 +89,5 @@ class Cloud:
 
     def with_points(self, points: Array, like: Array) -> Cloud:
         """This cloud and further, made ``points`` (m, 3); row ``like`` (m,) lends each its other columns."""
-        made = replace(self[like], points=points.astype(np.float32), seen=np.zeros(len(points), bool))
-        return self.joined(made)
+        added = replace(self[like], points=points.astype(np.float32), seen=np.zeros(len(points), bool))
+        return self.joined(added)

@@ -100,11 +100,12 @@ class ReflectanceConfig(FalloffConfig):
         """The power of the cosine by which simulated light falls."""
         return self.exponent or 1.0
 
-    def settled(self, calibration: Calibration | None) -> ReflectanceConfig:
-        """The settings with the exponent that a calibration has found, if none was given."""
+    def with_lasers(self, calibration: Calibration | None) -> ReflectanceConfig:
+        """The settings with the exponent that a calibration has found, else the diffuse one, if none was given."""
+        if self.incidence_exponent is not None:
+            return self
         found = None if calibration is None else calibration.incidence_exponent
-        known = self.incidence_exponent is not None or found is None
-        return self if known else self.model_copy(update={"incidence_exponent": found})
+        return self.model_copy(update={"incidence_exponent": 1.0 if found is None else found})
 
 
 def choose_labels(setting: str, log: Log) -> LabelSet:

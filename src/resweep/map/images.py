@@ -29,7 +29,7 @@ class Images(Protocol):
         ...
 
     def reaching(self, low: Array, high: Array, config: VisibilityConfig) -> Iterator[tuple[int, RangeImage]]:
-        """The images that say anything about points between the corners ``low`` and ``high`` (3,) of a box, in order.
+        """The images that constrain points between the corners ``low`` and ``high`` (3,) of a box, in order.
 
         The box is in the world, in metres. Each image comes with the number of its sweep.
         """
@@ -53,7 +53,7 @@ class HeldImages:
         self._images.update(other._images)
 
     def reaching(self, low: Array, high: Array, config: VisibilityConfig) -> Iterator[tuple[int, RangeImage]]:
-        """The images that say anything about points in a box, in order; see `Images.reaching`."""
+        """The images that constrain points in a box, in order; see `Images.reaching`."""
         for number, image in sorted(self._images.items()):
             if reaches(image.pose[:3, 3], image.reach_m, low, high, config):
                 yield number, image
@@ -99,7 +99,7 @@ class ImageStore:
         return sorted(int(path.stem.removeprefix("image-")) for path in self.folder.glob("image-*.npz"))
 
     def reaching(self, low: Array, high: Array, config: VisibilityConfig) -> Iterator[tuple[int, RangeImage]]:
-        """The images that say anything about points in a box, in order; see `Images.reaching`.
+        """The images that constrain points in a box, in order; see `Images.reaching`.
 
         Only they are read, one at a time.
         """

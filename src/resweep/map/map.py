@@ -107,7 +107,7 @@ class Map:
 
     @property
     def groups(self) -> Array:
-        """The `Group` (n,) int8 of each point by its label, UNKNOWN where that says nothing."""
+        """The `Group` (n,) int8 of each point by its label, UNKNOWN where it has none."""
         if not self.labelled:
             return np.full(len(self), Group.UNKNOWN, np.int8)
         return self.labels.group(self.cloud.label)
@@ -193,8 +193,8 @@ class Map:
 _OBSERVED = "observed."
 
 
-def _pack_accumulated(made: tuple[Cloud, ObservedSpace | None]) -> dict[str, Array]:
-    cloud, space = made
+def _pack_accumulated(accumulated: tuple[Cloud, ObservedSpace | None]) -> dict[str, Array]:
+    cloud, space = accumulated
     observed = {} if space is None else {_OBSERVED + name: values for name, values in space.pack().items()}
     return {**pack_fields(cloud), **observed}
 

@@ -46,7 +46,7 @@ class MovingRule:
     moved: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     expected: Mapping[int, Boxes] = field(default_factory=dict)
 
-    def find_still(self, cloud: Cloud, tracks: Array, progress: bool = False) -> Array | None:
+    def find_static(self, cloud: Cloud, tracks: Array, progress: bool = False) -> Array | None:
         """Points (n,) bool of a map or a part of it that do not move; None for all.
 
         ``tracks`` (n,) are those of `find_tracks`. The sweeps of the cloud are numbered as in the log.
@@ -157,7 +157,7 @@ class MovingFinder:
         name = self._name
         if self.method == "labels" and not self._labelled:
             raise ResweepError(f"log '{name}': moving: labels, but no return has a label; use visibility")
-        if self.method == "boxes" and not self._boxed:
+        if self.method == "boxes" and all(boxes is None for boxes in self._boxes.boxes):
             raise ResweepError(f"log '{name}': moving: boxes, but no sweep has annotated boxes; use visibility")
         if self.method != "boxes":
             images = self._images if self.method == "visibility" else None
@@ -167,6 +167,6 @@ class MovingFinder:
         expected = self._boxes.extrapolate(moved)
         return MovingRule("boxes", self._poses, moved=leave_out, expected=expected)
 
-    def find_still(self, cloud: Cloud, tracks: Array, progress: bool = False) -> Array | None:
-        """Points (n,) bool of the map that do not move; None for all. See `MovingRule.find_still`."""
-        return self.decide().find_still(cloud, tracks, progress)
+    def find_static(self, cloud: Cloud, tracks: Array, progress: bool = False) -> Array | None:
+        """Points (n,) bool of the map that do not move; None for all. See `MovingRule.find_static`."""
+        return self.decide().find_static(cloud, tracks, progress)

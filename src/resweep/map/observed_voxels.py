@@ -13,7 +13,7 @@ from resweep.worlds.observed import ObservedSpace
 
 # Chosen by hand.
 EMPTY_RANGE_M = 80.0  # how far beams without return count where the sensor is unknown; as volumes count them
-_MAX_SPREAD_RAD = float(np.deg2rad(1.5))  # rings farther apart leave room for things that nobody saw
+_MAX_SPREAD_RAD = float(np.deg2rad(1.5))  # rings farther apart leave room for things that no beam hit
 
 
 class SpaceObserver:

@@ -13,7 +13,7 @@ from resweep.pose import Array
 from resweep.worlds import Layer
 from resweep.worlds.layers.seen import COLUMN, COMPLETED, pack_seen
 
-_NEAR_M = 1.0  # a return farther from every primitive says nothing about any; chosen by hand
+_NEAR_M = 1.0  # a return farther from every primitive belongs to none; chosen by hand
 _BLOCK = 1 << 20  # returns that are looked at together: bounds memory, changes no byte
 
 
@@ -43,9 +43,9 @@ def record_seen(cloud: Cloud, layers: Sequence[Layer]) -> tuple[Layer, ...]:
         old = layer.extra.get(COLUMN)
         if old is not None:
             packed = np.where((old & COMPLETED) > 0, old, packed).astype(np.uint32)
-        made = copy(layer)
-        made.extra = {**layer.extra, COLUMN: packed}
-        found[at] = made
+        copied = copy(layer)
+        copied.extra = {**layer.extra, COLUMN: packed}
+        found[at] = copied
     return tuple(found)
 
 

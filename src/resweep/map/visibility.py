@@ -39,7 +39,7 @@ class RangeImage:
         far = np.full(image_shape(cell_deg), -np.inf)
         np.minimum.at(near, cell, distance)
         np.maximum.at(far, cell, distance)
-        near, far = _spread(near, np.minimum), _spread(far, np.maximum)
+        near, far = _dilate(near, np.minimum), _dilate(far, np.maximum)
         used = np.flatnonzero(np.isfinite(near).any(axis=1))
         first, last = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 0)
         return cls(sweep.pose, near[first:last].astype(np.float32), far[first:last].astype(np.float32), first)
@@ -51,14 +51,14 @@ class RangeImage:
 
 
 def reaches(position: Array, reach_m: float, low: Array, high: Array, config: VisibilityConfig) -> bool:
-    """Whether an image at ``position`` (3,) says anything about points in a box of the world, from its largest range.
+    """Whether an image at ``position`` (3,) constrains points in a box of the world, from its largest range.
 
-    An image says nothing about points that lie beyond all of its ranges by more than the margin. ``low`` and ``high``
+    An image does not constrain points that lie beyond all of its ranges by more than the margin. ``low`` and ``high``
     (3,) are the corners of the box, metres.
     """
     away = np.maximum(np.maximum(low - position, position - high), 0.0)
-    least_m = float(portable.norm(away)) * (1.0 - _SLACK) - _SLACK
-    return least_m * (1.0 - config.margin_per_m) - config.margin_m <= reach_m
+    min_range_m = float(portable.norm(away)) * (1.0 - _SLACK) - _SLACK
+    return min_range_m * (1.0 - config.margin_per_m) - config.margin_m <= reach_m
 
 
 def find_seen_through(
@@ -67,7 +67,7 @@ def find_seen_through(
     """Points (n,) bool of a map, or of a part of it, that were seen through often enough.
 
     ``images`` are those of sweeps, each with the number of its sweep. Those that do not reach the points may be missing
-    and change nothing. The sweep that measured a point says nothing about it.
+    and change nothing. The sweep that measured a point does not count for it.
     """
     passed, confirmed = count_seen_through(cloud, images, config, threads)
     return np.asarray((passed >= config.passes) & (passed > config.ratio * confirmed))
@@ -125,7 +125,7 @@ def find_cells(local: Array, cell_deg: float) -> tuple[tuple[Array, Array], Arra
     return (row, column), distance
 
 
-def _spread(image: Array, pick: np.ufunc) -> Array:
+def _dilate(image: Array, pick: np.ufunc) -> Array:
     """``pick`` over each cell and its eight neighbours; columns wrap around, rows do not."""
     wide = pick(image, pick(np.roll(image, 1, axis=1), np.roll(image, -1, axis=1)))
     tall = wide.copy()

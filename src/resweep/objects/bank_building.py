@@ -30,6 +30,7 @@ from resweep.progress import track as track_progress
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
 from resweep.scenario.box_fit import fit_splats
+from resweep.sensors.infer.inferred_drive import prepare_drive
 from resweep.worlds import Splats
 
 _FEW, _SCATTERED, _HIDDEN = "too few points", "no surface", "mostly hidden"
@@ -48,10 +49,13 @@ _COLOUR_MIN, _COLOUR_MAX = -0.5, 1.5  # where dark is 0 and bright is 1: a refle
 def build_bank(log: Log, config: ObjectConfig | None = None, *, progress: bool = False) -> Bank:
     """The objects of a log with annotated boxes, as a bank; ``meta["summary"]`` counts what was skipped and why.
 
+    The log is prepared (`prepare_drive`).
+
     Example: ``rs.build_bank(rs.open_log("2011_09_26_drive_0051_sync")).save("bank")``
     """
     config = config or ObjectConfig()
     _check_categories(config)
+    log = prepare_drive(log)
     tracks = find_objects(log, config, progress)
     if not tracks:
         what = f"boxes of {', '.join(config.categories)}" if config.categories else "annotated boxes"

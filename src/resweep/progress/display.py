@@ -201,7 +201,7 @@ class LineDisplay(Display):
 
     def start(self, what: str, total: int | None = None) -> None:
         """Begin a piece of work."""
-        self._end(said=True)
+        self._end(report=True)
         self._take(Work(what, total), None)
 
     def suspend(self, what: str, total: int | None = None) -> None:
@@ -211,7 +211,7 @@ class LineDisplay(Display):
 
     def resume(self) -> None:
         """End a part, and go on with what it is part of."""
-        self._end(said=True)
+        self._end(report=True)
         work, written = self._suspended
         with self._lock:
             self._work, self._written = work, written
@@ -244,8 +244,8 @@ class LineDisplay(Display):
         if due:
             self._write()
 
-    def _end(self, said: bool) -> None:
-        if said and self._work is not None and self._written is not None:
+    def _end(self, report: bool) -> None:
+        if report and self._work is not None and self._written is not None:
             self._write(f"done in {self._work.seconds:.1f} s")
         with self._lock:
             self._work = None

@@ -36,7 +36,7 @@ from resweep.registration import (
 # What follows was chosen by hand for spinning LiDARs in streets, unless it says otherwise.
 MAP_VOXEL_M, _COARSE_VOXEL_M = 0.1, 0.4  # of the map that drifts are corrected by, and of that for large motions
 _NEAR_M = 0.15  # from the map, where a point counts half
-FIT_REACH_M = 1.0  # farther from the map, points say nothing of how well they fit it
+FIT_REACH_M = 1.0  # farther from the map, points do not show how well they fit it
 _AGREE_VOXEL_M, _MATCH_M = 0.2, 0.5  # of the places that are compared, and how far their partners may lie
 _SAME_PLANE_M, _SAME_COSINE = 0.1, 0.8  # distance and cosine of normals of places that lie in one plane
 _FACING_COSINE, _MIN_PLACES = 0.7, 30  # of places that face a direction, and how many of them judge it

@@ -9,6 +9,7 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.log import EmptyBeams, Log
+from resweep.sensors.infer.inferred_drive import prepare_drive
 from resweep.sweep import Sweep
 
 
@@ -16,7 +17,8 @@ def join(logs: Sequence[Log]) -> Log:
     """The sweeps of all logs, one log after another; they must share one world frame (`align`) and one vocabulary.
 
     What is known is what is known of all of them: a sensor only if they share it. ``meta`` is that of the first, with
-    the paths of all under ``paths`` and the corrections of `align` under ``aligned``.
+    the paths of all under ``paths`` and the corrections of `align` under ``aligned``. Each log is prepared by itself
+    (`prepare_drive`): joined sweeps do not show which drive they are of.
 
     Example: ``log = rs.join([rs.open_log("monday"), rs.open_log("tuesday")])``
     """
@@ -24,6 +26,7 @@ def join(logs: Sequence[Log]) -> Log:
         raise ResweepError("join: no log given; give at least one")
     if len(logs) == 1:
         return logs[0]
+    logs = [prepare_drive(log) for log in logs]
     first = logs[0]
     if any(log.labels != first.labels for log in logs):
         names = ", ".join(sorted({log.labels.name for log in logs}))
@@ -48,8 +51,9 @@ def join(logs: Sequence[Log]) -> Log:
         poses_known=all(log.poses_known for log in logs),
         sensor_position_known=all(log.sensor_position_known for log in logs),
         times_known=all(log.times_known for log in logs),
+        prepared=True,
         cloud=first.cloud if all(log.cloud == first.cloud for log in logs) else "no",
-        empty_beams=EmptyBeams.found_by(lambda: _find_common_beams([log.empty_beams for log in logs])),
+        empty_beams=EmptyBeams.lazy(lambda: _find_common_beams([log.empty_beams for log in logs])),
         skipped=tuple(fault for log in logs for fault in log.skipped),
         steps=(*first.steps, "join"),
         meta=meta,

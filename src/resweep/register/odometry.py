@@ -80,15 +80,15 @@ def odometry(log: Log, config: OdometryConfig | None = None, *, raw: bool | None
     )
     rate = None
     for _ in range(_WARM_ROUNDS):
-        rate = _track_sweeps(_Tracker(config, voxel_m, rate), warm).mean_rate
-    tracker = _track_sweeps(_Tracker(config, voxel_m, rate), warm)
+        rate = _track_sweeps(_SensorTracker(config, voxel_m, rate), warm).mean_rate
+    tracker = _track_sweeps(_SensorTracker(config, voxel_m, rate), warm)
     for sweep in track(log[len(warm) :], "finding poses", show=progress):
         tracker.add(_select_returns(sweep, config, raw, log.poses_known))
     return _pose_log(log, tracker, config)
 
 
 @dataclass(frozen=True, eq=False)
-class _Returns:
+class _OdometryReturns:
     """What odometry takes of a sweep: ``points`` (n, 3) and, if they moved while firing, ``later`` (n,) seconds.
 
     ``time`` is that of the pose, ``later`` counts from it; None for points of one frame.
@@ -99,16 +99,16 @@ class _Returns:
     time: float
 
 
-def _select_returns(sweep: Sweep, config: OdometryConfig, raw: bool | None, poses_known: bool) -> _Returns:
+def _select_returns(sweep: Sweep, config: OdometryConfig, raw: bool | None, poses_known: bool) -> _OdometryReturns:
     near = (sweep.range >= config.range_min_m) & (sweep.range <= config.range_max_m)
     near &= np.isfinite(sweep.points).all(axis=1)
     points, time = sweep.points[near].astype(np.float64), sweep.time[near]
     if raw is None:
         raw = sweep.trajectory is not None or not poses_known
     if not raw or len(time) == 0 or time.max() - time.min() < _TIME_STEP_S:
-        return _Returns(points, None, sweep.timestamp)
+        return _OdometryReturns(points, None, sweep.timestamp)
     middle = 0.5 * (float(time.min()) + float(time.max()))
-    return _Returns(points, time - middle, middle)
+    return _OdometryReturns(points, time - middle, middle)
 
 
 def _undo_motion(points: Array, later: Array | None, rate: Array) -> Array:
@@ -134,7 +134,7 @@ def _predict(pose: Array, rate: Array, seconds: float) -> Array:
     return np.asarray(portable.matmul(pose, motion_matrix(rate * seconds)))
 
 
-class _Tracker:
+class _SensorTracker:
     """Follows the sensor from sweep to sweep; ``rate`` (6,) a second is its motion at the start, if known."""
 
     def __init__(self, config: OdometryConfig, voxel_m: float, rate: Array | None) -> None:
@@ -151,7 +151,7 @@ class _Tracker:
         self.latest = np.eye(4)  # the pose of the last sweep that went into the map
         self.map: Planes | None = None
 
-    def add(self, seen: _Returns) -> None:
+    def add(self, seen: _OdometryReturns) -> None:
         """Find the pose of the next sweep and add it to the local map."""
         guess = self.kiss.step(seen)
         if not self.poses:
@@ -177,7 +177,7 @@ class _Tracker:
         """Turn and shift (6,) a second from the first sweep to the last."""
         return _find_rate(self.poses[0], self.poses[-1], self.times[-1] - self.times[0])
 
-    def _register(self, seen: _Returns, starts: list[Array], seconds: float) -> Array:
+    def _register(self, seen: _OdometryReturns, starts: list[Array], seconds: float) -> Array:
         """The pose (4, 4) of a sweep in the local map, from the better of ``starts``."""
         planes = self.map
         assert planes is not None
@@ -211,7 +211,7 @@ class _Tracker:
         self.residuals.append(self.voxel_m)
         return starts[-1]
 
-    def _add_keyframe(self, seen: _Returns, pose: Array) -> None:
+    def _add_keyframe(self, seen: _OdometryReturns, pose: Array) -> None:
         """Add a sweep to the local map if the sensor has moved enough since the last one."""
         if self.frames:
             step = _find_rate(self.latest, pose, 1.0)
@@ -235,7 +235,7 @@ class _Kiss:
         settings.registration.max_num_threads = 1
         self.odometry: Any = require("kiss_icp.kiss_icp", "odometry").KissICP(settings)
 
-    def step(self, seen: _Returns) -> Array:
+    def step(self, seen: _OdometryReturns) -> Array:
         """The motion (4, 4) since the sweep before, as KISS-ICP finds it."""
         if len(seen.points) < _MIN_POINTS:
             return np.asarray(self.odometry.last_delta)
@@ -248,14 +248,14 @@ class _Kiss:
         return step
 
 
-def _track_sweeps(tracker: _Tracker, sweeps: list[_Returns]) -> _Tracker:
+def _track_sweeps(tracker: _SensorTracker, sweeps: list[_OdometryReturns]) -> _SensorTracker:
     """The tracker after adding the sweeps."""
     for seen in sweeps:
         tracker.add(seen)
     return tracker
 
 
-def _pose_log(log: Log, tracker: _Tracker, config: OdometryConfig) -> Log:
+def _pose_log(log: Log, tracker: _SensorTracker, config: OdometryConfig) -> Log:
     """The log at the tracker's poses, its first sweep at the pose that it had."""
     lost = [at + 1 for at, fit in enumerate(tracker.fit) if fit < config.fit_min]
     if lost:

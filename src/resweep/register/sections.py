@@ -73,8 +73,8 @@ def divide_route(path_m: Array, config: AlignConfig) -> list[Section]:
     own = np.r_[0, np.searchsorted(path_m, edges[1:-1]), len(path_m)].tolist()
     begin = np.r_[0, np.searchsorted(path_m, edges[1:-1] - overlap_m)].tolist()
     end = np.r_[np.searchsorted(path_m, edges[1:-1] + overlap_m, side="right"), len(path_m)].tolist()
-    made = [Section(begin[at], end[at], (own[at], own[at + 1])) for at in range(count)]
-    return [section for section in made if section.own[0] < section.own[1]]  # none in a gap of the log
+    sections = [Section(begin[at], end[at], (own[at], own[at + 1])) for at in range(count)]
+    return [section for section in sections if section.own[0] < section.own[1]]  # none in a gap of the log
 
 
 def read_returns(
@@ -118,7 +118,7 @@ def map_section(
 
 
 @dataclass(frozen=True, eq=False)
-class _Piece:
+class _SectionPoints:
     """A file of points, the corners (3,) of their box, and whether it is the whole map of its drive."""
 
     path: Path
@@ -127,7 +127,7 @@ class _Piece:
     whole: bool
 
 
-def _read(piece: _Piece, low: Array, high: Array) -> Array:
+def _read(piece: _SectionPoints, low: Array, high: Array) -> Array:
     points: Array = np.load(piece.path)
     return points if piece.whole else points[((points >= low) & (points <= high)).all(axis=1)]
 
@@ -138,7 +138,7 @@ class MapPieces:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True)
-        self._pieces: list[_Piece] = []
+        self._pieces: list[_SectionPoints] = []
         self._last: tuple[list[Path], PlaneMap] | None = None
 
     def __len__(self) -> int:
@@ -149,7 +149,7 @@ class MapPieces:
         if len(points):
             path = self.folder / f"{len(self._pieces):06d}.npy"
             np.save(path, points)
-            self._pieces.append(_Piece(path, points.min(axis=0), points.max(axis=0), whole))
+            self._pieces.append(_SectionPoints(path, points.min(axis=0), points.max(axis=0), whole))
 
     def extend(self, other: MapPieces) -> None:
         """Take the pieces of another map as well."""

@@ -72,7 +72,7 @@ class ChangedError(ResweepError):
 
 
 class Bucket:
-    """A bucket of an object store. What was listed is remembered until `forget`."""
+    """A bucket of an object store. What was listed is cached until `clear_cache`."""
 
     def __init__(self, scheme: str, name: str) -> None:
         self.scheme, self.name, self.url = scheme, name, f"{scheme}://{name}"
@@ -99,10 +99,10 @@ class Bucket:
         """Take ``key`` for the place that a user named: what is listed there is asked for anew."""
         with self._guard:
             self._roots.add(key)
-        self.forget(key)
+        self.clear_cache(key)
 
-    def forget(self, key: str) -> None:
-        """Forget what is known of ``key``, of all below it, and of the folders that it lies in."""
+    def clear_cache(self, key: str) -> None:
+        """Clear what is cached of ``key``, of all below it, and of the folders that it lies in."""
         below = f"{key}/" if key else ""
 
         def touches(known: str) -> bool:
@@ -195,9 +195,9 @@ class Bucket:
             mode = {name: value for name, value in known.items() if value is not None}
             condition = {"mode": mode, "use_multipart": False}
         with self._explain(key):
-            made = self._api.put(self._store, key, data, **condition)
+            item = self._api.put(self._store, key, data, **condition)
             self._note_change(key)
-            return Version.of(made)
+            return Version.of(item)
         raise AssertionError
 
     def remove(self, keys: list[str]) -> None:

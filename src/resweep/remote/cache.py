@@ -47,7 +47,7 @@ def find_size() -> int:
         raise ResweepError(f"RESWEEP_CACHE_SIZE: {error}") from error
 
 
-def keep(identity: str, size: int, make: Callable[[Path], Path]) -> Path:
+def cache_item(identity: str, size: int, make: Callable[[Path], Path]) -> Path:
     """The file or folder of that ``identity``, of ``size`` bytes; ``make`` fills an empty folder with it if need be.
 
     ``make`` returns the path of what it made there.
@@ -67,7 +67,7 @@ def keep(identity: str, size: int, make: Callable[[Path], Path]) -> Path:
             )
         part = Path(tempfile.mkdtemp(prefix=".part-", dir=root))
         try:
-            made = make(part)
+            filled = make(part)
             place.parent.mkdir(exist_ok=True)
             try:
                 os.rename(part, place)
@@ -78,7 +78,7 @@ def keep(identity: str, size: int, make: Callable[[Path], Path]) -> Path:
         finally:
             shutil.rmtree(part, ignore_errors=True)
     _count(root, size)
-    return place / made.name
+    return place / filled.name
 
 
 def _use(place: Path) -> Path | None:

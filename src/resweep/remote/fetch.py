@@ -14,7 +14,7 @@ from resweep.errors import InputError, ResweepError
 from resweep.files.untrusted import check_name
 from resweep.progress import open_progress
 from resweep.remote.buckets import Bucket, ChangedError, StoredObject
-from resweep.remote.cache import keep
+from resweep.remote.cache import cache_item
 
 PART_BYTES = 8 << 20  # of one request
 AHEAD = 4  # files that are fetched before they are asked for
@@ -77,7 +77,7 @@ def fetch_folder(bucket: Bucket, key: str, name: str) -> Path:
                     job.cancel()
         return part / name
 
-    return keep(f"folder {bucket.url}/{key}\n{state}", size, make)
+    return cache_item(f"folder {bucket.url}/{key}\n{state}", size, make)
 
 
 def read_many(bucket: Bucket, keys: Sequence[str], limit: int) -> list[bytes]:
@@ -110,7 +110,7 @@ def _fetch(bucket: Bucket, key: str, entry: StoredObject) -> Path:
         _save(bucket, key, entry, part / name)
         return part / name
 
-    return keep(f"file {bucket.url}/{key} {entry.tag} {entry.size}", entry.size, make)
+    return cache_item(f"file {bucket.url}/{key} {entry.tag} {entry.size}", entry.size, make)
 
 
 def _save(bucket: Bucket, key: str, entry: StoredObject, file: Path) -> None:
@@ -134,7 +134,7 @@ def _save(bucket: Bucket, key: str, entry: StoredObject, file: Path) -> None:
                     stream.write(job.result())
                     progress.advance(PART_BYTES // _MB)
     except ChangedError as error:
-        bucket.forget(key)
+        bucket.clear_cache(key)
         raise InputError(f"{url}: was replaced while it was read; open it again") from error
     if (got := file.stat().st_size) != entry.size:
         raise ResweepError(f"{url}: {got:,} bytes came, the store lists {entry.size:,}; try again")

@@ -8,7 +8,6 @@ so of two that try only one succeeds.
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import threading
@@ -21,6 +20,7 @@ from typing import Any
 
 from resweep.errors import OutputError, ResweepError
 from resweep.files import lock_local
+from resweep.files.strict_json import format_json, parse_json
 from resweep.remote.buckets import ChangedError, Version
 from resweep.remote.paths import RemotePath, recover_output
 
@@ -189,12 +189,12 @@ class _Lease:
 
     def _describe(self) -> bytes:
         self._beats += 1  # so that each has a version of its own
-        return (json.dumps({**self.facts, "beats": self._beats}) + "\n").encode()
+        return (format_json({**self.facts, "beats": self._beats}) + "\n").encode()
 
 
 def _parse(text: bytes) -> dict[str, Any]:
     with suppress(ValueError):
-        data = json.loads(text)
+        data = parse_json(text)
         if isinstance(data, dict):
             return data
     return {}

@@ -26,28 +26,28 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.*)", re.DOTALL)
 _ALIASES = {"s3a": "s3", "gcs": "gs", "azure": "az", "abfs": "az"}
 
 
-def find_path(word: str | os.PathLike[str]) -> Path:
-    """The path that ``word`` names: that of an object store for ``s3://``, ``gs://`` and ``az://``, else a local one.
+def find_path(text: str | os.PathLike[str]) -> Path:
+    """The path that ``text`` names: that of an object store for ``s3://``, ``gs://`` and ``az://``, else a local one.
 
     ``file:///folder`` is the local path.
     """
-    if isinstance(word, Path):
-        return word
-    found = _URL.fullmatch(os.fspath(word))
+    if isinstance(text, Path):
+        return text
+    found = _URL.fullmatch(os.fspath(text))
     if found is None:
-        return Path(word)
+        return Path(text)
     scheme, rest = found[1].lower(), found[2]
     scheme = _ALIASES.get(scheme, scheme)
     if scheme == "file":
-        return _find_local(str(word), rest)
+        return _find_local(str(text), rest)
     if scheme not in SCHEMES:
-        raise ResweepError(f"{word}: URLs of '{scheme}' are not read; {nearest_names(scheme, [*SCHEMES, 'file'])}")
+        raise ResweepError(f"{text}: URLs of '{scheme}' are not read; {nearest_names(scheme, [*SCHEMES, 'file'])}")
     bucket, _, key = rest.partition("/")
     parts = key.rstrip("/").split("/") if key.rstrip("/") else []
     if not bucket:
-        raise ResweepError(f"{word}: names no bucket; give {scheme}://BUCKET/NAME")
+        raise ResweepError(f"{text}: names no bucket; give {scheme}://BUCKET/NAME")
     if any(part in ("", ".", "..") for part in parts) or "\0" in key:
-        raise ResweepError(f"{word}: has an empty or a dotted part; give {scheme}://BUCKET/NAME without them")
+        raise ResweepError(f"{text}: has an empty or a dotted part; give {scheme}://BUCKET/NAME without them")
     return RemotePath(f"/{scheme}:", bucket, *parts)
 
 
@@ -64,10 +64,10 @@ def is_remote(path: object) -> bool:
     return isinstance(path, RemotePath)
 
 
-def _find_local(word: str, rest: str) -> Path:
+def _find_local(text: str, rest: str) -> Path:
     host, slash, place = rest.partition("/")
     if host not in ("", "localhost") or not slash:
-        raise ResweepError(f"{word}: names no file of this machine; give file:///FOLDER/NAME")
+        raise ResweepError(f"{text}: names no file of this machine; give file:///FOLDER/NAME")
     return Path(urllib.parse.unquote(f"/{place}"))
 
 

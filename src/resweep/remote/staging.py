@@ -8,7 +8,6 @@ goes on with the files that are not there yet.
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from resweep.errors import ResweepError
 from resweep.files import atomic_file
+from resweep.files.strict_json import format_json, parse_json
 from resweep.files.write_file import explain_errors
 from resweep.progress import track
 from resweep.remote.cache import find_cache
@@ -99,8 +99,8 @@ def publish(folder: Path, path: Path, last: str, first: Sequence[str] = ()) -> N
     confirm_lock(path)
     uploads.put(last)
     bucket.remove([f"{root}/{UNFINISHED}"])
-    uploads.forget()
-    bucket.forget(root)
+    uploads.remove_record()
+    bucket.clear_cache(root)
 
 
 @contextmanager
@@ -113,8 +113,8 @@ def write_output(path: Path) -> Iterator[Path]:
     with lock_output(path), tempfile.TemporaryDirectory(prefix="resweep-") as folder:
         yield Path(folder, path.name)
         confirm_lock(path)
-        for made in sorted(Path(folder).iterdir(), key=lambda item: item.name == path.name):  # the named one last
-            path.bucket.write(path.with_name(made.name).key, made)
+        for file in sorted(Path(folder).iterdir(), key=lambda item: item.name == path.name):  # the named one last
+            path.bucket.write(path.with_name(file.name).key, file)
 
 
 def discard_stage(path: Path) -> None:
@@ -143,9 +143,9 @@ class _Uploads:
             return
         tag = self._path.bucket.write(f"{self._path.key}/{name}", file).tag
         with self._record.open("a", encoding="utf-8") as record:
-            record.write(json.dumps([name, digest, tag]) + "\n")
+            record.write(format_json([name, digest, tag]) + "\n")
 
-    def forget(self) -> None:
+    def remove_record(self) -> None:
         """Remove the record, of an upload that is complete."""
         self._record.unlink(missing_ok=True)
 
@@ -154,7 +154,7 @@ class _Uploads:
             return
         for line in self._record.read_text(encoding="utf-8").splitlines():
             try:
-                name, digest, tag = json.loads(line)
+                name, digest, tag = parse_json(line)
             except ValueError:  # the last line of a process that was killed
                 continue
             yield str(name), str(digest), str(tag)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from resweep import portable
 from resweep.bounds import MAX_OBJECT_M
 from resweep.errors import InputError, OutputError, ResweepError, nearest_names
 from resweep.files import atomic_folder, lock_local
+from resweep.files.strict_json import format_json
 from resweep.files.untrusted import check_no_link, read_json
 from resweep.remote import find_path, recover_output
 from resweep.scenario.assets import Asset, check_name
@@ -136,7 +136,7 @@ class Bank(Mapping[str, Asset]):
             with atomic_folder(path) as folder:
                 for asset in assets:
                     asset.world.save(folder / _name_file(asset.name))
-                text = json.dumps(self._index(), indent=1, default=_to_plain)
+                text = format_json(self._index(), indent=1, default=_to_plain)
                 (folder / INDEX).write_text(text + "\n", encoding="utf-8")
         return path
 

@@ -52,7 +52,7 @@ def make_ego_trajectory(scenario: Scenario, ground: Ground) -> Trajectory:
 def _read_log_motion(scenario: Scenario) -> Trajectory:
     log = open_log(str(scenario.ego.log), rate_hz=scenario.ego.rate_hz, empty_beams=False)
     if not log.poses_known:
-        raise ResweepError(f"scenario '{scenario.name}', ego.log: '{scenario.ego.log}' knows no poses; give ego.poses")
+        raise ResweepError(f"scenario '{scenario.name}', ego.log: '{scenario.ego.log}' has no poses; give ego.poses")
     return log.trajectory
 
 

@@ -13,12 +13,12 @@ from resweep.config import Positive, Share, Spec, validate
 from resweep.errors import InputError, SettingsError, nearest_names
 from resweep.files import atomic_folder
 from resweep.files.untrusted import read_json
+from resweep.inference.checked_network import read_model_file
 from resweep.labels import LabelSet
 from resweep.segmentation.features import FEATURES
 
 MODEL, CARD = "model.onnx", "card.json"
 TOLERANCE = 1e-3  # by which scores of onnxruntime and PyTorch differ at most
-_MAX_BYTES = 1 << 30
 _AGAIN = "give the folder that `resweep learn semantics` wrote, or train again"
 
 
@@ -55,7 +55,7 @@ class SegmentationCard(Spec):
     version: str
     labels: LabelSet
     classes: tuple[int, ...]
-    cell_m: Positive
+    cell_m: Annotated[float, Field(ge=0.01, le=100.0)]
     levels: Annotated[int, Field(ge=2, le=8)]
     neighbours: Annotated[int, Field(ge=1, le=256)]
     features: tuple[str, ...]
@@ -112,11 +112,7 @@ def read_card(path: str | Path) -> SegmentationCard:
 def read_model(path: str | Path) -> tuple[bytes, SegmentationCard]:
     """The network and the card of a model; an error if the network is not the one that the card describes."""
     card, file = read_card(path), Path(path) / MODEL
-    try:
-        size = file.stat().st_size
-        model = file.read_bytes() if size <= _MAX_BYTES else b""
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read ({error.strerror or error}); {_AGAIN}") from error
+    model = read_model_file(file, _AGAIN)
     if hash_model(model) != card.sha256:
         raise InputError(f"{file}: is damaged, or not the network that its card describes; {_AGAIN}")
     return model, card

@@ -85,8 +85,8 @@ def _describe_shapes(points: Array, threads: int) -> dict[str, Array]:
     """Linearity, planarity and sphericity of neighbourhoods (C, eq. 7), and how upright their planes are."""
     tree = Neighbours(points, threads)
     found: dict[str, Array] = {}
-    for suffix, most, radius_m in _SHAPE_SCALES:
-        shape = tree.pca(most, radius_m, ("normal", "eigenvalues"))
+    for suffix, max_neighbours, radius_m in _SHAPE_SCALES:
+        shape = tree.pca(max_neighbours, radius_m, ("normal", "eigenvalues"))
         values = shape.eigenvalues
         first = np.maximum(values[:, 0], np.finfo(np.float32).tiny)
         columns = (

@@ -6,20 +6,20 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from resweep.errors import InputError
+from resweep.inference.checked_network import CheckedNetwork, InputShape
 from resweep.label_mapping import map_labels
 from resweep.log import Log
-from resweep.optional import require
 from resweep.pose import Array
 from resweep.segmentation.blocks import MAX_POINTS, find_reach, split_blocks
 from resweep.segmentation.card import MODEL, SegmentationCard, read_model
 from resweep.segmentation.features import ThinnedSweep, thin_sweep
 from resweep.segmentation.pyramid import make_pyramid, turn
 from resweep.sweep import Sweep
+
+_PROBE_POINTS = 64  # of the sweep for which a network is checked before it is opened
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Labeller:
     """
 
     card: SegmentationCard
-    session: Any
+    network: CheckedNetwork
 
     def scores(self, thinned: ThinnedSweep) -> Array:
         """Scores (m, c) float32 of the classes of the card for the points of a thinned sweep; the highest is taken."""
@@ -49,7 +49,8 @@ class Labeller:
         scores = np.zeros((len(points), len(card.classes)), np.float32)
         for rows, around in split_blocks(points, find_reach(card.cell_m, card.levels), max_points):
             pyramid = make_pyramid(points[around], card.cell_m, card.levels, card.neighbours)
-            (found,) = self.session.run(None, {"features": features[around], **pyramid.inputs()})
+            given = {"features": features[around], **pyramid.inputs()}
+            found = self.network.run(given, (len(around), len(card.classes)))
             scores[rows] = found[np.searchsorted(around, rows)]
         return scores
 
@@ -72,34 +73,30 @@ def load_labeller(path: str | Path) -> Labeller:
 
 def open_labeller(model: bytes, card: SegmentationCard, file: Path) -> Labeller:
     """The network ``model`` and its card, ready to label; ``file`` names it in errors."""
-    runtime = require("onnxruntime", "labelling by a model")
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    try:
-        # From bytes: a network that refers to other files finds none.
-        session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # whatever its parser raises
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{file}: is no network that onnxruntime takes ({reason}); train again") from None
-    _check_fit(session, card, file)
-    return Labeller(card, session)
+    inputs, levels = _list_inputs(card)
+    # The sizes of a network's own values do not depend on how many points there are: a few are enough to check it.
+    probe = {
+        name: (_PROBE_POINTS - levels[name], *(size or 0 for size in item.shape[1:])) for name, item in inputs.items()
+    }
+    expected = (_PROBE_POINTS, len(card.classes))
+    advice = "it must be the network of its card: train again"
+    return Labeller(card, CheckedNetwork(model, str(file), inputs, probe, expected, advice))
 
 
-def _check_fit(session: Any, card: SegmentationCard, file: Path) -> None:
-    """Raise unless the network takes and gives what its card lists."""
-    names = {item.name: item.shape for item in session.get_inputs()}
-    levels = range(card.levels)
-    below = range(card.levels - 1)
-    expected = {"features", *(f"{name}{at}" for name in ("points", "same") for at in levels)}
-    expected |= {f"{name}{at}" for name in ("down", "up") for at in below}
-    (given, *more) = session.get_outputs()
-    fits = set(names) == expected and names["features"][-1] == len(card.features)
-    if not fits or more or given.shape[-1] != len(card.classes):
-        raise InputError(
-            f"{file}: does not fit its card ({len(card.features)} features, {card.levels} levels, {len(card.classes)} "
-            "classes); train again"
-        )
+def _list_inputs(card: SegmentationCard) -> tuple[dict[str, InputShape], dict[str, int]]:
+    """What a network of the card takes by name, and the level whose points each has rows for."""
+    levels = {"features": 0}
+    for level in range(card.levels):
+        levels |= {f"points{level}": level, f"same{level}": level}
+    for level in range(card.levels - 1):
+        levels |= {f"down{level}": level + 1, f"up{level}": level}
+    near = InputShape("int32", (None, card.neighbours))
+    kinds = {
+        "features": InputShape("float32", (None, len(card.features))),
+        "points": InputShape("float32", (None, 3)),
+        **{"same": near, "down": near, "up": InputShape("int32", (None,))},
+    }
+    return {name: kinds[name.rstrip("01234567")] for name in levels}, levels
 
 
 def label_log(log: Log, labeller: Labeller, prepare: Callable[[Sweep, int], Sweep] | None = None) -> Log:

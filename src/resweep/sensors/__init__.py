@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resweep.sensors.catalog import find_sensor, load_sensor, sensor_names
-from resweep.sensors.firing import Firing, fire
+from resweep.sensors.firing import Firing, fire, measure_pattern
 from resweep.sensors.patterns import Block, Prism, Raster, Rosette, Spinning, TwoBlock
 from resweep.sensors.sensor_calibration import Detection, Lasers
 from resweep.sensors.spec import Beam, Pointing, Receiver, Sensor
@@ -26,6 +26,7 @@ __all__ = [
     "find_sensor",
     "fire",
     "load_sensor",
+    "measure_pattern",
     "random_offsets",
     "sensor_names",
     "stencil",

@@ -240,3 +240,21 @@ def _freeze(
     return Firing(
         *arrays, azimuth_step_deg=float(step_deg), n_columns=int(n_columns), n_rings=int(n_rings), origin=origin
     )
+
+
+def measure_pattern(sensor: Sensor) -> dict[str, float]:
+    """What a data sheet says of a firing pattern, counted from its pulses: rings, field of view, step, pulses, period.
+
+    Example: ``rs.sensors.measure_pattern(rs.load_sensor("velodyne-vlp-16"))["pulses_per_sweep"]``
+    """
+    firing = fire(sensor)
+    ends = firing.direction[[firing.direction[:, 2].argmin(), firing.direction[:, 2].argmax()]].astype(np.float64)
+    elevation_deg = np.degrees(portable.arctan2(ends[:, 2], np.hypot(ends[:, 0], ends[:, 1])))
+    return {
+        "channels": sensor.n_channels,
+        "elevation_from_deg": round(float(elevation_deg[0]), 2),
+        "elevation_to_deg": round(float(elevation_deg[1]), 2),
+        "azimuth_step_deg": round(firing.azimuth_step_deg, 5),
+        "pulses_per_sweep": len(firing),
+        "sweep_period_s": sensor.sweep_period_s,
+    }

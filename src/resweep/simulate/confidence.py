@@ -22,7 +22,7 @@ FEATURES = (
     "1",
     "log2(1 + returns on the primitive)",
     "no return on the primitive",
-    "the primitive was made up",
+    "the primitive was completed, not recorded",
     "doublings of the range beyond the recorded ones",
     "halvings of the range below the recorded ones",
     "incidence outside the recorded ones, 10 degrees",

@@ -8,7 +8,8 @@ Levels that were recorded together have all of that; each by itself is uniform, 
 from __future__ import annotations
 
 import hashlib
-import io
+import math
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -18,10 +19,16 @@ from pydantic import Field
 from resweep import _core
 from resweep.config import Spec
 from resweep.errors import InputError
+from resweep.inference.checked_network import read_model_file
 from resweep.pose import Array
 from resweep.simulate.beam_channels import BeamChannels, number_beams
 
 STEPS = 256  # of the levels that are kept
+_HEAD = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '\|u1', 'fortran_order': False, "
+    rb"'shape': \((\d{1,9}), (\d{1,9}), (\d{1,9})\), \} *\n",
+    re.DOTALL,
+)
 _SWEEP_DRAW = 2**32  # added to the number of a sweep: what is chosen once a sweep, and not for each beam
 
 
@@ -38,19 +45,15 @@ class RecordedScatter(Spec):
     def read(self, folder: Path) -> Array:
         """The levels (sweeps, rings, columns) uint8 in the folder of a model."""
         path = folder / self.file
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror}); learn the model again") from error
+        data = read_model_file(path, "learn the model again")
         if hashlib.sha256(data).hexdigest() != self.sha256:
             raise InputError(f"{path}: is damaged, or not that of its card; learn the model again")
-        try:
-            levels = np.load(io.BytesIO(data), allow_pickle=False)
-        except (ValueError, EOFError) as error:
-            raise InputError(f"{path}: holds no levels ({error}); learn the model again") from error
-        if levels.dtype != np.uint8 or levels.ndim != 3 or len(levels) != self.sweeps or levels.size == 0:
-            raise InputError(f"{path}: holds {levels.dtype} {levels.shape}, not levels; learn the model again")
-        return np.asarray(levels)
+        # As NumPy writes it, and no other way: its own reader reserves whatever memory a header claims.
+        head = _HEAD.match(data)
+        shape = tuple(int(item) for item in head.groups()) if head is not None else ()
+        if head is None or shape[0] != self.sweeps or math.prod(shape) != len(data) - head.end() or 0 in shape:
+            raise InputError(f"{path}: holds no levels of {self.sweeps} sweeps; learn the model again")
+        return np.frombuffer(data, np.uint8, offset=head.end()).reshape(shape)
 
 
 def replay_scatter(levels: Array, channels: BeamChannels, purpose: _core.Purpose, *, seed: int, index: int) -> Array:

@@ -82,7 +82,7 @@ class SimulatedDrive:
 
 
 @cache(2)
-def _open_world(word: str, seed: int, up: str | None, memory_bytes: int | None) -> World | StreamedWorld:
-    if not word.startswith(SCENE) and "://" not in word and not Path(word).exists():
-        raise ResweepError(f"{word}: is not there for a worker; all of them must see the same files")
-    return stream_world(word, seed, up, memory_bytes=memory_bytes)
+def _open_world(name: str, seed: int, up: str | None, memory_bytes: int | None) -> World | StreamedWorld:
+    if not name.startswith(SCENE) and "://" not in name and not Path(name).exists():
+        raise ResweepError(f"{name}: is not there for a worker; all of them must see the same files")
+    return stream_world(name, seed, up, memory_bytes=memory_bytes)

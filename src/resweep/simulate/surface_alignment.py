@@ -14,10 +14,10 @@ from resweep.registration import (
     DAMPING,
     correct_motion,
     huber_weight,
+    list_powers,
     motion_jacobian,
     move_pose,
     plane_distances,
-    powers_of,
     rigid_step,
     solve_step,
 )
@@ -52,10 +52,10 @@ class Surfaces:
         if isinstance(world, StreamedWorld) and not world.is_divided:
             world = world.load()
         cells = make_cells(world) if isinstance(world, World) else list(world.layers)
-        self._planes: _Planes | _PlanesInTiles | None
+        self._planes: _SurfacePlanes | _PlanesInTiles | None
         if isinstance(world, World) and cells is None:
             parts = [planes for layer in world.layers if (planes := layer.list_planes()) is not None]
-            self._planes = _Planes(parts) if parts else None
+            self._planes = _SurfacePlanes(parts) if parts else None
         else:
             tiled: list[LayerCells] = [layer for layer in cells or () if KINDS[layer.kind].has_planes]
             max_places = np.inf if isinstance(world, World) else world.memory_bytes / _MEMORY_PARTS / _PLACE_BYTES
@@ -106,7 +106,7 @@ class Surfaces:
         when = sample.beam_time[sample.beam] - sweep.timestamp
         lasts = float(np.abs(when).max()) if float(np.ptp(sweep.beam_time)) > 0.0 else 0.0
         pose, terms = sweep.pose, np.zeros((_MOTION_POWERS if motion and lasts > 0 else 0, 6))
-        grown = powers_of(when / max(lasts, 1e-9), len(terms))
+        grown = list_powers(when / max(lasts, 1e-9), len(terms))
         spread = np.tile(np.repeat([_TURN_RAD, _SHIFT_M], 3), len(terms))
         for _ in range(iterations):
             placed = _move_sweep(sample, pose, terms, lasts)
@@ -140,10 +140,10 @@ def _move_sweep(sweep: Sweep, pose: Array, terms: Array, lasts: float) -> Sweep:
     placed = sweep.moved_to(pose, sweep.timestamp)
     if not terms.any():
         return placed
-    return replace(placed, trajectory=correct_motion(placed, terms / powers_of(np.array([lasts]), len(terms)).T))
+    return replace(placed, trajectory=correct_motion(placed, terms / list_powers(np.array([lasts]), len(terms)).T))
 
 
-class _Planes:
+class _SurfacePlanes:
     """Places on surfaces, with the nearest to a point."""
 
     def __init__(self, parts: Sequence[tuple[Array, Array]]) -> None:
@@ -164,10 +164,10 @@ class _PlanesInTiles:
         self._layers, self._max_places = layers, max_places
         self._cells = [(i, tile) for i, layer in enumerate(layers) for tile in range(len(layer.table.n_rows))]
         self._boxes = np.concatenate([layer.table.bounds for layer in layers])
-        self._kept: OrderedDict[int, _Planes] = OrderedDict()
+        self._kept: OrderedDict[int, _SurfacePlanes] = OrderedDict()
 
     def find(self, points: Array) -> tuple[Array, Array, Array]:
-        """As `_Planes.find`."""
+        """As `_SurfacePlanes.find`."""
         centre, normal = np.zeros((2, *points.shape))
         best = np.full(len(points), np.inf)
         low, high = self._boxes[:, 0] - _REACH_M, self._boxes[:, 1] + _REACH_M
@@ -185,12 +185,12 @@ class _PlanesInTiles:
         found = np.isfinite(best)
         return found, centre[found], normal[found]
 
-    def _get(self, cell: int) -> _Planes:
+    def _get(self, cell: int) -> _SurfacePlanes:
         if cell not in self._kept:
             i, tile = self._cells[cell]
             planes = self._layers[i].read(tile).list_planes()
             assert planes is not None  # layers without are left out
-            self._kept[cell] = _Planes([planes])
+            self._kept[cell] = _SurfacePlanes([planes])
             while len(self._kept) > 1 and sum(len(kept.centre) for kept in self._kept.values()) > self._max_places:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(cell)

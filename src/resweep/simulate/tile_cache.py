@@ -69,9 +69,11 @@ class TileCache:
                 "allow more memory, or take a sensor of shorter range"
             )
         with self._changed:
-            self._changed.wait_for(lambda: self._sum({*wanted, *self._in_use()}) <= self._limit)
+            self._changed.wait_for(lambda: self._sum({*wanted, *self._find_used()}) <= self._limit)
             self._users.update(wanted)
-            self._allowed = min(self._limit, max(self._allowed, _MAX_KEPT_SWEEPS * needed, self._sum(self._in_use())))
+            self._allowed = min(
+                self._limit, max(self._allowed, _MAX_KEPT_SWEEPS * needed, self._sum(self._find_used()))
+            )
             try:
                 self._get(wanted)
             except BaseException:
@@ -96,7 +98,7 @@ class TileCache:
             boxes = self._scene.boxes[missing]
             away = np.maximum(np.maximum(boxes[:, 0] - points[0], points[0] - boxes[:, 1]), 0.0)
             for place in np.argsort((away**2).sum(axis=1), kind="stable").tolist():
-                if not self._make_room(missing[place], {*ahead, *self._in_use()}):
+                if not self._make_room(missing[place], {*ahead, *self._find_used()}):
                     return
                 self._begin(missing[place])
 
@@ -104,7 +106,7 @@ class TileCache:
         """Put the wanted cells into the scene, and those that were read ahead by now."""
         for cell in wanted:
             if cell not in self._kept and cell not in self._coming:
-                self._make_room(cell, {*wanted, *self._in_use()})
+                self._make_room(cell, {*wanted, *self._find_used()})
                 self._begin(cell)
         needed = set(wanted)
         for cell in [cell for cell, future in self._coming.items() if cell in needed or future.done()]:
@@ -133,7 +135,7 @@ class TileCache:
             self._readers = ThreadPoolExecutor(_READERS, "resweep-tiles")
         self._coming[cell] = self._readers.submit(self._scene.build, cell)
 
-    def _in_use(self) -> set[int]:
+    def _find_used(self) -> set[int]:
         return {cell for cell, count in self._users.items() if count > 0}
 
     def _sum(self, cells: set[int]) -> int:

@@ -45,15 +45,15 @@ def shorten(name: str) -> str:
     return f"{path.parts[-2]}/{path.name}" if long else path.name or name
 
 
-def find_kind(word: str) -> Kind:
+def find_kind(name: str) -> Kind:
     """The kind of what a path or name of the command line leads to."""
-    if word.startswith(SCENE):
+    if name.startswith(SCENE):
         return "world"
-    path = find_path(word)
+    path = find_path(name)
     if not is_remote(path) and not path.exists():
-        if word in SCENARIOS:
+        if name in SCENARIOS:
             return "scenario"
-        if word in sensor_names():
+        if name in sensor_names():
             return "sensor"
     recover_output(path)
     if path.is_dir():
@@ -72,26 +72,26 @@ def find_kind(word: str) -> Kind:
     return "log"
 
 
-def open_contents(words: list[str], *, seed: int = 0, memory: str | None = None, **log_options: Any) -> ViewerContents:
+def open_contents(names: list[str], *, seed: int = 0, memory: str | None = None, **log_options: Any) -> ViewerContents:
     """Open all paths; ``memory`` bounds worlds, ``log_options`` are those of `open_log`."""
     from resweep.io import open_log
 
     opened = ViewerContents()
-    for word in words:
-        kind = find_kind(word)
+    for name in names:
+        kind = find_kind(name)
         if kind == "world":
-            opened.worlds.append((word, open_world(word, seed, memory_bytes=parse_memory(memory))))
+            opened.worlds.append((name, open_world(name, seed, memory_bytes=parse_memory(memory))))
         elif kind == "scenario":
-            opened.scenarios.append((word, load_scenario(word)))
+            opened.scenarios.append((name, load_scenario(name)))
         elif kind == "bank":
-            opened.banks.append((word, load_bank(word)))
+            opened.banks.append((name, load_bank(name)))
         elif kind == "sensor":
-            opened.sensors.append((word, load_sensor(word)))
+            opened.sensors.append((name, load_sensor(name)))
         else:
-            log = open_log(word, **log_options)
+            log = open_log(name, **log_options)
             if len(log) == 0:
-                raise InputError(f"{word}: holds no sweep, so there is nothing to show")
-            opened.logs.append((word, log))
+                raise InputError(f"{name}: holds no sweep, so there is nothing to show")
+            opened.logs.append((name, log))
     _check(opened)
     return opened
 

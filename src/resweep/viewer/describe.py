@@ -70,6 +70,7 @@ def _describe_file(path: Path, labels: str | None, cloud: Mapping[str, Any]) -> 
 
     log = open_log(path, empty_beams=False, labels=labels, **cloud)
     facts = {"kind": f"sweep ({find_format(path).title})", **_describe_sweep(log[0], log.labels)}
+    facts.update(_describe_full_scale(log))
     if log.crs:
         facts["coordinate system"] = name_crs(log.crs)
     return facts if log.sensor_position_known else {**facts, "sensor": SENSOR_UNKNOWN}
@@ -115,8 +116,17 @@ def _describe_log(path: Path, labels: str | None = None, cloud: Mapping[str, Any
     facts["vocabulary"] = _describe_vocabulary(log.labels)
     first = _describe_sweep(log[0], log.labels)
     facts.update({f"first sweep: {name}": first[name] for name in first if name not in ("sensor", "vocabulary")})
+    facts.update(_describe_full_scale(log))
     facts["empty beams"] = log.empty_beams.detail or log.empty_beams.source
     return facts
+
+
+def _describe_full_scale(log: Log) -> dict[str, Any]:
+    """The intensity of a white target, and how it is known; nothing for a log without intensities."""
+    if log.full_scale is None:
+        return {}
+    how = "its intensities show" if log.intensity_scale is None else "its format says"
+    return {"full scale of intensity": f"{log.full_scale:g}, as {how}"}
 
 
 def _describe_motion(log: Log) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def range_image(sweep: Sweep, path: str | Path, *, labels: LabelSet = UNKNOWN_LA
     labelled = labels.is_labelled(sweep.label).any()
     if labelled:
         view.draw(lower, palette.label_colours(sweep.label, labels))
-        entries = _list_entries(sweep.label, labels, most=9)
+        entries = _list_entries(sweep.label, labels, max_entries=9)
         palette.add_legend(
             lower, entries, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(entries), frameon=False
         )
@@ -197,10 +197,10 @@ def _check_drawable(sweep: Sweep) -> None:
         raise ResweepError("picture: the sweep has no return, so there is nothing to draw; choose another sweep")
 
 
-def _list_entries(label: Array, labels: LabelSet, most: int = 12) -> list[tuple[str, str]]:
-    """Names and colours of the ``most`` frequent labels, by id."""
+def _list_entries(label: Array, labels: LabelSet, max_entries: int = 12) -> list[tuple[str, str]]:
+    """Names and colours of the ``max_entries`` frequent labels, by id."""
     known, counts = np.unique(label, return_counts=True)
-    listed = np.sort(known[np.argsort(-counts, kind="stable")[:most]])
+    listed = np.sort(known[np.argsort(-counts, kind="stable")[:max_entries]])
     return [_make_entry(int(item), labels) for item in listed]
 
 

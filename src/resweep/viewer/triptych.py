@@ -58,7 +58,7 @@ def triptych(panels: tuple[Panel, ...], path: str | Path) -> Path:
     return target
 
 
-def stand_behind(pose: Array) -> Array:
+def place_behind(pose: Array) -> Array:
     """``T_world_camera`` of a camera behind and above a sensor at ``pose``, upright whatever its tilt."""
     level = np.eye(4)
     yaw = np.arctan2(pose[1, 0], pose[0, 0])

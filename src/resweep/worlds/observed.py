@@ -49,12 +49,6 @@ class ObservedSpace:
         return {**sizes, "place": self.place, "bits": self.bits}
 
     @property
-    def volume_m3(self) -> float:
-        """How much space was observed."""
-        voxels = int(np.unpackbits(self.bits.view(np.uint8)).sum())
-        return voxels * float(self.voxel_m) ** 3
-
-    @property
     def n_bytes(self) -> int:
         """Memory of the columns."""
         return self.place.nbytes + self.bits.nbytes

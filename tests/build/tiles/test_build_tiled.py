@@ -10,18 +10,25 @@ import pytest
 from scipy.spatial import cKDTree
 
 import resweep as rs
-from resweep.build import MapConfig, sizes
+from resweep.build import Map, MapConfig, sizes
+from resweep.build.hybrid.hybrid import list_permeable
 from resweep.build.settings.base import BuildConfig
+from resweep.build.splats.denoise import DENOISE_COLUMNS, denoise
+from resweep.build.splats.splats import Scales
 from resweep.build.tiles import tiled
 from resweep.errors import ResweepError
 from resweep.evaluation.holdout import holdout
 from resweep.log import Log
 from resweep.map.store import scatter
+from resweep.neighbours import Neighbours
 from resweep.pose import Array
 
 MAP = MapConfig(ego_radius_m=0.0)
 HYBRID = rs.HybridConfig(calibrate=None, map=MAP)
 TILE_M = 40.0  # four tiles; each takes its time, however little is in it
+# Splats cover a surface in the order of its points, and begin anew in each square: along a seam other points are their
+# centres, so that there are a few more or fewer. Points, surfels and volumes by label are the same.
+SEAMS = 0.01
 
 
 def make(log: Log, path: Path, config: BuildConfig, tile_m: float, **options) -> rs.World:
@@ -69,8 +76,23 @@ def test_a_hybrid_has_as_many_primitives_in_one_tile_as_in_many(hybrids):
     counts = {name: [layer.n_primitives for layer in world.layers] for name, world in hybrids.items()}
     assert [layer.name for layer in hybrids["many"].layers] == ["splats", "volumes"]
     for name in ("one", "many"):
-        assert counts[name][0] == pytest.approx(counts["whole"][0], rel=0.02)
-        assert counts[name][1] == pytest.approx(counts["whole"][1], rel=0.005)
+        assert counts[name][0] == pytest.approx(counts["whole"][0], rel=SEAMS)
+        assert counts[name][1] == counts["whole"][1]
+
+
+def test_tiles_grow_splats_by_the_scales_of_the_whole_map(garden, tmp_path, monkeypatch):
+    found: list[Scales | None] = []
+    measure = tiled.measure_scales
+    monkeypatch.setattr(tiled, "measure_scales", lambda *given: found.append(measure(*given)) or found[-1])
+    make(garden, tmp_path / "many.world", HYBRID, TILE_M)
+    map = Map.from_log(garden, MAP)
+    surfaces = map.cloud[~np.isin(map.groups, list_permeable(HYBRID))].points
+    near, k = Neighbours(surfaces), HYBRID.splats.k
+    radius = near.mean_radius(k)
+    clean = Neighbours(surfaces[denoise(near.pca(k, radius, only=DENOISE_COLUMNS))])
+    (scales,) = found
+    assert scales.radius_m == pytest.approx(radius, rel=1e-3)
+    assert scales.bound_m == pytest.approx(clean.mean_plane_distance(k, radius), rel=0.03)
 
 
 def test_no_splat_is_double_or_missing_along_a_seam(hybrids):
@@ -113,7 +135,8 @@ def test_held_out_figures_do_not_depend_on_the_tiles(garden, tmp_path):
 def test_surfaces_alone_are_built_by_tiles_too(garden, tmp_path, config):
     whole = rs.build(garden, config, progress=False)
     many = make(garden, tmp_path / "many.world", config, TILE_M)
-    assert many.n_primitives == pytest.approx(whole.n_primitives, rel=0.02)
+    surfels = isinstance(config, rs.SurfelConfig)
+    assert many.n_primitives == pytest.approx(whole.n_primitives, rel=0.0 if surfels else SEAMS)
     assert many.meta["points"] == whole.meta["points"]
 
 
@@ -122,7 +145,7 @@ def test_without_labels_beams_decide_in_tiles_as_in_one_piece(unlabelled, tmp_pa
     whole = rs.build(unlabelled, HYBRID, progress=False)
     many = make(unlabelled, tmp_path / "many.world", HYBRID, TILE_M)
     for one, other in zip(whole.layers, many.layers, strict=True):
-        assert other.n_primitives == pytest.approx(one.n_primitives, rel=0.15)
+        assert other.n_primitives == pytest.approx(one.n_primitives, rel=SEAMS)
 
 
 @pytest.mark.slow
@@ -136,7 +159,7 @@ def test_little_memory_divides_tiles_and_changes_little(garden, tmp_path, monkey
     )
     world = make(garden, tmp_path / "small.world", HYBRID, 40.0)
     assert max(seen) > 3
-    assert world.n_primitives == pytest.approx(hybrids["one"].n_primitives, rel=0.02)
+    assert world.n_primitives == pytest.approx(hybrids["one"].n_primitives, rel=SEAMS)
 
 
 class StopHereError(Exception):

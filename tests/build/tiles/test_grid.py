@@ -47,8 +47,8 @@ def test_beams_are_found_in_the_squares_that_they_cross(margin):
     for at in range(300):
         path = origin[at, :2] + direction[at, :2] * (length[at] * steps)[:, None]
         if margin == 0:  # every square that the path was seen in is found
-            met = {(at, *square) for square in map(tuple, find_squares(path, 10.0).tolist())}
-            assert met <= found
+            hit = {(at, *square) for square in map(tuple, find_squares(path, 10.0).tolist())}
+            assert hit <= found
         for _, i, j in [one for one in found if one[0] == at]:  # and the path comes near to each that is found
             square = Square(i, j, 10.0)
             away = np.maximum(np.maximum(square.low - path, path - square.high), 0).max(axis=1)

@@ -108,21 +108,21 @@ def test_what_cannot_be_learned_is_said(
 def test_the_command_ends_with_its_scores(corners: Log, others: Log, tmp_path: Path) -> None:
     for log in (corners, others):
         rs.write_log(log, tmp_path / log.name, progress=False)
-    words = ["learn", "semantics", str(tmp_path / "corners"), "--test", str(tmp_path / "others"), "--json", "-q"]
+    args = ["learn", "semantics", str(tmp_path / "corners"), "--test", str(tmp_path / "others"), "--json", "-q"]
     tiny = {**TINY.model_dump(), "epochs": 1, "steps": 2}
     settings = [f"{name}={json.dumps(tiny[name])}" for name in ("epochs", "steps", "crops", "crop_points")]
     settings += ["network.width=8", "network.levels=2", "network.cell_m=0.5"]
-    words += ["-o", str(tmp_path / "m"), *(word for item in settings for word in ("--set", item))]
-    done = CliRunner().invoke(app, words)
+    args += ["-o", str(tmp_path / "m"), *(word for item in settings for word in ("--set", item))]
+    done = CliRunner().invoke(app, args)
     assert done.exit_code == 0, done.output
     last = json.loads(done.stdout.splitlines()[-1])
     assert set(last["iou"]) == {"road", "building", "pole"}
     assert last["miou"] == pytest.approx(np.mean(list(last["iou"].values())))
     assert last["scored_on"] == ["others"]
-    again = CliRunner().invoke(app, words)
+    again = CliRunner().invoke(app, args)
     assert isinstance(again.exception, ResweepError)
     assert "exists and is not empty" in str(again.exception)
-    twice = CliRunner().invoke(app, [*words, "--overwrite", "--validate", str(tmp_path / "others")])
+    twice = CliRunner().invoke(app, [*args, "--overwrite", "--validate", str(tmp_path / "others")])
     assert "others: is given as --validate too; give a log of another place" in str(twice.exception)
-    wrong = CliRunner().invoke(app, [*words, "--overwrite", "--set", "network.wide=4"])
+    wrong = CliRunner().invoke(app, [*args, "--overwrite", "--set", "network.wide=4"])
     assert "network.wide: unknown key" in str(wrong.exception)

@@ -1,1 +1,1 @@
-"""What nobody recorded but can be argued: ground between ground, façades above façades. All of it is marked."""
+"""Geometry where nothing was recorded, extrapolated from what lies around. All of it is marked."""

@@ -24,22 +24,22 @@ def complete(map: Map, layers: Sequence[Layer], observed: ObservedSpace | None) 
     """The layers, and up to two more, ``completed``, of splats and volumes that no beam hit, if there is room for any.
 
     Ground is continued between ground that was recorded on opposite sides (`continue_ground`), façades upwards where
-    nobody looked (`continue_facades`), and crowns on their far side (`close_crowns`); for the latter two the
+    nothing was observed (`continue_facades`), and crowns on their far side (`close_crowns`); for the latter two the
     ``observed`` space must be known. Every primitive has the mark `COMPLETED`, so that returns from it say so.
     """
     splats = kinds_in(layers, Splats)
     volumes = kinds_in(layers, Volumes)
-    made: list[Layer] = []
+    completed: list[Layer] = []
     if splats:
         found = [continue_ground(splats[0], map.cloud.points, map.labels, observed)]
         if observed is not None:
             found.append(continue_facades(splats[0], map.labels, observed))
         patches = [part for part in found if len(part)]
-        made += [_cover(splats[0], patches)] if patches else []
+        completed += [_cover(splats[0], patches)] if patches else []
     if volumes and observed is not None:
         crowns = close_crowns(volumes[0], map.cloud, observed, NAME)
-        made += [] if crowns is None else [crowns]
-    return (*layers, *made)
+        completed += [] if crowns is None else [crowns]
+    return (*layers, *completed)
 
 
 def _cover(source: Splats, patches: Sequence[Patches]) -> Splats:

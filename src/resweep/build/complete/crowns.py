@@ -1,4 +1,4 @@
-"""Crowns of trees closed on the side that nobody saw: what a drive records of them is the half that faces it."""
+"""Crowns of trees completed on their occluded side: a drive records only the half that faces it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from resweep.worlds.layers.seen import COLUMN, COMPLETED
 from resweep.worlds.observed import ObservedSpace
 
 # Chosen by hand where a line names no source.
-LEAST_HEIGHT_M = 2.0  # above the lowest return around: lower volumes are grass, shrubs and hedges
-MOST_DEPTH_M = 8.0  # of a crown
+MIN_HEIGHT_M = 2.0  # above the lowest return around: lower volumes are grass, shrubs and hedges
+MAX_DEPTH_M = 8.0  # of a crown
 _CELL_M = 1.0  # volumes in neighbouring cells belong to one crown
 _GROUND_M = 4.0  # cells in which the lowest return counts as ground
 _MIN_VOLUMES = 30  # of a crown
 _EDGE = 0.05  # of a crown's volumes on either side: single twigs do not tell its width
-_OCCUPIED_M = 0.4  # cells in which a recorded return leaves nothing to be made up
+_OCCUPIED_M = 0.4  # cells in which a recorded return leaves nothing to be completed
 _UPPER = [0, 1, 2, 4, 5, 8]  # of the nine entries of a matrix: xx, xy, xz, yy, yz and zz
 
 
 @dataclass(frozen=True, eq=False)
 class _Crown:
-    """The volumes ``rows`` of one crown, and the level unit direction ``away`` (2,) in which it was looked at."""
+    """The volumes ``rows`` of one crown, and the level unit direction ``away`` (2,) from the sensor."""
 
     rows: Array
     away: Array
@@ -38,12 +38,12 @@ class _Crown:
 def close_crowns(volumes: Volumes, cloud: Cloud, observed: ObservedSpace, name: str) -> Volumes | None:
     """Volumes on the unseen side of crowns, each marked `COMPLETED`; None if there is nothing to close.
 
-    A crown is what hangs together in cells of 1 m, at least 2 m above the ground. It is taken to be as deep as it is
-    wide, or as high if that is less, at most `MOST_DEPTH_M`: its near half is mirrored in the upright plane through its
-    middle. Nothing is made up where recorded beams passed or returned.
+    A crown is a connected component of cells of 1 m, at least 2 m above the ground. It is taken to be as deep as it is
+    wide, or as high if that is less, at most `MAX_DEPTH_M`: its near half is mirrored in the upright plane through its
+    middle. Nothing is completed where recorded beams passed or returned.
     """
     mean = volumes.mean.astype(np.float64)
-    high = np.flatnonzero(_height(mean, cloud.points) >= LEAST_HEIGHT_M)
+    high = np.flatnonzero(_estimate_height_above_ground(mean, cloud.points) >= MIN_HEIGHT_M)
     parts = [_mirror(mean, crown) for crown in _find_crowns(mean, high, cloud)]
     if not parts:
         return None
@@ -66,7 +66,7 @@ def close_crowns(volumes: Volumes, cloud: Cloud, observed: ObservedSpace, name: 
     )
 
 
-def _height(places: Array, points: Array) -> Array:
+def _estimate_height_above_ground(places: Array, points: Array) -> Array:
     """Height (n,) above the lowest of ``points`` in the cell of each place and those beside it; infinite for none."""
     both = np.concatenate([points[:, :2], places[:, :2]]).astype(np.float64)
     cell = np.floor(both / _GROUND_M).astype(np.int64)
@@ -74,9 +74,9 @@ def _height(places: Array, points: Array) -> Array:
     width = int(cell[:, 1].max()) + 2
     number = cell[:, 0] * width + cell[:, 1]
     own, inverse = np.unique(number[: len(points)], return_inverse=True)
-    least = np.full(len(own), np.inf)
-    np.minimum.at(least, inverse, points[:, 2])
-    lowest = dict(zip(own.tolist(), least.tolist(), strict=True))
+    lowest_z = np.full(len(own), np.inf)
+    np.minimum.at(lowest_z, inverse, points[:, 2])
+    lowest = dict(zip(own.tolist(), lowest_z.tolist(), strict=True))
     asked, back = np.unique(number[len(points) :], return_inverse=True)
     around = [x * width + y for x in (-1, 0, 1) for y in (-1, 0, 1)]
     ground = np.array([min(lowest.get(at + step, np.inf) for step in around) for at in asked.tolist()])
@@ -91,7 +91,7 @@ def _find_crowns(mean: Array, high: Array, cloud: Cloud) -> list[_Crown]:
     cell = find_cells(mean[high], _CELL_M)
     cells, of_cell = np.unique(cell, axis=0, return_inverse=True)
     component = _join(cells)[of_cell.reshape(-1)]
-    seen = {tuple(at): place for at, place in _mean_sensors(cells, cloud)}
+    seen = {tuple(at): place for at, place in _average_sensors(cells, cloud)}
     crowns = []
     for number in range(int(component.max()) + 1):
         inside = component == number
@@ -113,7 +113,7 @@ def _join(cells: Array) -> Array:
     return np.asarray(connected_components(graph, directed=False)[1])
 
 
-def _mean_sensors(cells: Array, cloud: Cloud) -> list[tuple[list[int], Array]]:
+def _average_sensors(cells: Array, cloud: Cloud) -> list[tuple[list[int], Array]]:
     """For each cell (n, 3) with returns, the mean place (2,) of the sensor that measured them."""
     at = find_cells(cloud.points, _CELL_M)
     both, inverse = np.unique(np.concatenate([cells, at]), axis=0, return_inverse=True)
@@ -127,17 +127,17 @@ def _mean_sensors(cells: Array, cloud: Cloud) -> list[tuple[list[int], Array]]:
 def _mirror(mean: Array, crown: _Crown) -> tuple[Array, Array, Array]:
     """Places (m, 3) behind a crown, the volumes that they mirror, and the direction (m, 2) that was turned round."""
     own = mean[crown.rows]
-    depth = _product(own[:, :2], crown.away)
-    across = _product(own[:, :2], np.array([-crown.away[1], crown.away[0]]))
+    depth = _project(own[:, :2], crown.away)
+    across = _project(own[:, :2], np.array([-crown.away[1], crown.away[0]]))
     sizes = [np.quantile(values, 1 - _EDGE) - np.quantile(values, _EDGE) for values in (across, own[:, 2])]
-    middle = float(np.quantile(depth, _EDGE)) + 0.5 * min(*map(float, sizes), MOST_DEPTH_M)
+    middle = float(np.quantile(depth, _EDGE)) + 0.5 * min(*map(float, sizes), MAX_DEPTH_M)
     near = depth < middle
     place = own[near].copy()
     place[:, :2] += 2 * (middle - depth[near])[:, None] * crown.away
     return place, crown.rows[near], np.broadcast_to(crown.away, (len(place), 2))
 
 
-def _product(rows: Array, axis: Array) -> Array:
+def _project(rows: Array, axis: Array) -> Array:
     """Products (n,) of level vectors (n, 2) with one (2,)."""
     return np.asarray(rows[:, 0] * axis[0] + rows[:, 1] * axis[1])
 

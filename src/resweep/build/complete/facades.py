@@ -1,4 +1,4 @@
-"""Façades continued upwards, as far as nobody looked: a sensor that looks down records only their lower part."""
+"""Façades continued upwards through unobserved space: a sensor that looks down records only their lower part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from resweep.worlds.observed import ObservedSpace
 
 # Chosen by hand.
 CELL_M = 0.4  # of the columns, and from patch to patch
-MOST_M = 3.0  # a storey
+MAX_STOREY_M = 3.0  # a storey
 _MIN_HEIGHT_M = 2.0  # of what was recorded: lower things are walls and hedges, which end
 _UPRIGHT = 0.3  # cosine between a façade's normal and the vertical, at most
 _RADIUS_M = 0.75 * CELL_M  # of a patch: a square is covered from 0.71, √2 / 2, on
@@ -20,7 +20,7 @@ _CATEGORY = "building"
 
 
 def continue_facades(splats: Splats, labels: LabelSet, observed: ObservedSpace) -> Patches:
-    """Patches above façades, up to `MOST_M`, that end where recorded beams passed.
+    """Patches above façades, up to `MAX_STOREY_M`, that end where recorded beams passed.
 
     Façades are upright splats of buildings, by their label, in columns of `CELL_M` at least 2 m high. Without labels
     nothing is continued: a hedge looks the same.
@@ -35,14 +35,14 @@ def continue_facades(splats: Splats, labels: LabelSet, observed: ObservedSpace) 
     begins = np.r_[0, ends[:-1] + 1]
     top, bottom = rows[order[ends]], rows[order[begins]]
     top = top[splats.centre[top, 2] - splats.centre[bottom, 2] >= _MIN_HEIGHT_M]
-    centre, like = _rise(splats.centre[top].astype(np.float64), top, observed)
+    centre, like = _extend_upwards(splats.centre[top].astype(np.float64), top, observed)
     return Patches(centre, splats.normal[like], np.full(len(like), _RADIUS_M), like)
 
 
-def _rise(start: Array, top: Array, observed: ObservedSpace) -> tuple[Array, Array]:
+def _extend_upwards(start: Array, top: Array, observed: ObservedSpace) -> tuple[Array, Array]:
     """Centres above ``start`` (n, 3) step by step until space that was observed begins, and what each continues."""
     centres, likes = [np.zeros((0, 3))], [np.zeros(0, np.int64)]
-    for height_m in np.arange(1, int(MOST_M / CELL_M) + 1) * CELL_M:
+    for height_m in np.arange(1, int(MAX_STOREY_M / CELL_M) + 1) * CELL_M:
         place = start + np.array([0.0, 0.0, height_m])
         unseen = ~is_observed(observed, place)
         start, top, place = start[unseen], top[unseen], place[unseen]

@@ -91,7 +91,7 @@ def _make_grid(splats: Splats, ground: Array) -> _Grid | None:
 
 
 def _interpolate(grid: _Grid, label: Array) -> tuple[Array, tuple[Array, Array], Array]:
-    """Height of cells without ground, NaN where it cannot be argued; slopes along both axes; the splat to look like."""
+    """Height of cells without ground, NaN where it is unknown; slopes along both axes; the splat to look like."""
     open_cell = np.isnan(grid.height)
     weights, total = np.zeros(grid.height.shape), np.zeros(grid.height.shape)
     lines = np.zeros(grid.height.shape, int)

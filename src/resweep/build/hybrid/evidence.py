@@ -1,4 +1,4 @@
-"""What the beams say of points whose labels say nothing: are they a surface, or do they let beams through?
+"""Whether points that labels do not classify are a surface or let beams through: evidence from held-out beams.
 
 Two kinds of evidence. *Permeability*: the share of beams that pass on, of those that reach a region (A).
 *Likelihood*: how much better a world of volumes predicts the beams of held-out sweeps than a world of splats. Both
@@ -45,7 +45,7 @@ class Evidence:
     """What the beams show of the points (n,) of a map; None for a kind that is not wanted or not possible.
 
     ``passed`` is the share of beams that pass on, of those that reach the point's region. ``gain`` is how much better
-    volumes predict the beams around the point than splats, in nats; it says something only where ``gain_known``.
+    volumes predict the beams around the point than splats, in nats; it is meaningful only where ``gain_known``.
     """
 
     passed: Array | None = None
@@ -71,8 +71,8 @@ def gather_evidence(map: Map, config: HybridConfig, scales: Scales | None = None
             estimate.add(beams)
     gain = known = None
     if trial is not None:
-        gain, known = trial.judge(region)
-    return Evidence(None if region is None else _share_passed(region), gain, known)
+        gain, known = trial.score_region(region)
+    return Evidence(None if region is None else _find_passed_share(region), gain, known)
 
 
 def _count_regions(map: Map, config: HybridConfig) -> VolumeEstimate:
@@ -82,7 +82,7 @@ def _count_regions(map: Map, config: HybridConfig) -> VolumeEstimate:
     return VolumeEstimate(map, coarse)
 
 
-def _share_passed(region: VolumeEstimate) -> Array:
+def _find_passed_share(region: VolumeEstimate) -> Array:
     """The share (n,) of the beams that pass on in the region of each point: A's permeability."""
     counts = region.counts
     return np.asarray((counts.passed / np.maximum(counts.passed + counts.stopped, 1e-9))[region.cluster])
@@ -115,9 +115,9 @@ class _Trial:
         except NothingToFitError:
             return None
 
-    def judge(self, region: VolumeEstimate | None) -> tuple[Array | None, Array | None]:
+    def score_region(self, region: VolumeEstimate | None) -> tuple[Array | None, Array | None]:
         """The gain (n,) of volumes at each point of the map, and whether it is known (n,); beams of the held-out
-        sweeps are also counted in ``region``. None if no beam says anything.
+        sweeps are also counted in ``region``. None if no beam is evidence.
 
         A beam's gain is the difference of the log-likelihoods, at most 4 nats either way, and 4 more or less where the
         likeliest return of only one of the worlds is right to 10 cm. It counts where the first of the beam's return
@@ -165,7 +165,7 @@ def vote_gains(map: Map, place: Array, gain: Array, config: HybridConfig) -> tup
 
 
 def _beam_gains(beams: Beams, scenes: Sequence[_core.Scene], slope: float) -> tuple[Array, Array]:
-    """Places (m, 3) around the map's origin where beams say something, and their gains (m,) in nats.
+    """Places (m, 3) around the map's origin where beams are evidence, and their gains (m,) in nats.
 
     ``scenes`` are those of splats and of volumes.
     """

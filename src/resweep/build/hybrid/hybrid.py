@@ -37,18 +37,18 @@ def fit_classes(map: Map, permeable: Array, config: HybridConfig, scales: Scales
     layers: tuple[Layer, ...] = ()
     if not permeable.all():
         begin_stage(STAGES[1])
-        with _some_of(map):
+        with _allow_missing_kind(map):
             layers = splats.fit(map.select(np.flatnonzero(~permeable)), config.splat_config, scales)
     if permeable.any():
         begin_stage(STAGES[2])
-        with _some_of(map):
+        with _allow_missing_kind(map):
             layers += volumes.fit(map.select(np.flatnonzero(permeable)), config.volume_config, layers)
     return layers
 
 
 @contextmanager
-def _some_of(map: Map) -> Iterator[None]:
-    """Let a part of a map, which has stored beams, lack one of the kinds."""
+def _allow_missing_kind(map: Map) -> Iterator[None]:
+    """Allow a part of a map, which has stored beams, to have points of one kind only."""
     try:
         yield
     except NothingToFitError:
@@ -56,7 +56,12 @@ def _some_of(map: Map) -> Iterator[None]:
             raise
 
 
-def asks_beams(unknown_share: float, config: HybridConfig) -> bool:
+def list_permeable(config: HybridConfig) -> list[Group]:
+    """The groups whose points become volumes."""
+    return [Group[name.upper()] for name in config.permeable]
+
+
+def uses_beams(unknown_share: float, config: HybridConfig) -> bool:
     """Whether the beams decide as well what is permeable, where that share of a map's points has no group.
 
     A full refinement asks them of all points.
@@ -67,16 +72,16 @@ def asks_beams(unknown_share: float, config: HybridConfig) -> bool:
 def find_permeable(
     map: Map, config: HybridConfig, scales: Scales | None = None, unknown_share: float | None = None
 ) -> Array:
-    """Points (n,) bool that let beams through: by their label, and where that says nothing by ``config.evidence``.
+    """Points (n,) bool that let beams through: by their label, or without one of use by ``config.evidence``.
 
     A few points without a label, as an annotator leaves them, are decided by the descriptors alone. With a full
     refinement, held-out likelihood overrules labels: it takes a gain of ``gain_min`` either way, and to become
     permeable also ``passed_min``. ``scales`` and ``unknown_share`` are those of the whole map where this is a part of
     one; by default they are measured on it.
     """
-    permeable = np.isin(find_groups(map, config, scales), [Group[name.upper()] for name in config.permeable])
+    permeable = np.isin(find_groups(map, config, scales), list_permeable(config))
     unknown = map.groups == Group.UNKNOWN
-    if not asks_beams(float(unknown.mean()) if unknown_share is None else unknown_share, config):
+    if not uses_beams(float(unknown.mean()) if unknown_share is None else unknown_share, config):
         return permeable
     found = gather_evidence(map, config, scales)
     if found.passed is not None:
@@ -89,7 +94,7 @@ def find_permeable(
 
 
 def _overrule_labels(permeable: Array, known: Array, found: Evidence, config: HybridConfig) -> Array:
-    """Which points (n,) are permeable, changed where that is ``known`` (n,) and held-out likelihood says otherwise."""
+    """Which points (n,) are permeable, changed where that is ``known`` (n,) and contradicts the held-out likelihood."""
     assert found.gain is not None
     loose = found.gain > config.gain_min
     if found.passed is not None:
@@ -98,7 +103,7 @@ def _overrule_labels(permeable: Array, known: Array, found: Evidence, config: Hy
 
 
 def find_groups(map: Map, config: HybridConfig, scales: Scales | None = None) -> Array:
-    """The `Group` (n,) of each point: by its label, and where that says nothing by the shape of its surroundings.
+    """The `Group` (n,) of each point: by its label, or without one of use by the shape of its surroundings.
 
     A described group is that of most of a point's neighbours: alone, it changes from point to point.
     """

@@ -98,8 +98,8 @@ def _reconstruct_poisson(points: Array, normals: Array, config: MeshConfig) -> t
         )
     except meshlab.PyMeshLabException as error:
         raise ResweepError(f"surface: MeshLab's Poisson reconstruction failed ({str(error).strip()})") from error
-    made = work.current_mesh()
-    vertices, faces = made.vertex_matrix(), made.face_matrix().astype(np.int64)
+    surface = work.current_mesh()
+    vertices, faces = surface.vertex_matrix(), surface.face_matrix().astype(np.int64)
     near = Neighbours(points)
     distance = [near.knn(block, 1).distance2[:, 0] for block in _split_blocks(vertices[faces].mean(axis=1))]
     kept = faces[np.concatenate(distance) <= config.trim_m**2] if distance else faces
@@ -126,8 +126,8 @@ def _reconstruct_meshlab_rimls(points: Array, normals: Array, config: MeshConfig
         )
     except meshlab.PyMeshLabException as error:
         raise ResweepError(f"surface: MeshLab's RIMLS failed ({str(error).strip()})") from error
-    made = work.current_mesh()
-    vertices, faces = made.vertex_matrix(), made.face_matrix().astype(np.int64)
+    surface = work.current_mesh()
+    vertices, faces = surface.vertex_matrix(), surface.face_matrix().astype(np.int64)
     known = np.isfinite(vertices).all(axis=1)  # where the surface is unknown, vertices are NaN
     return _drop_unused(vertices, faces[known[faces].all(axis=1)])
 

@@ -1,4 +1,4 @@
-"""Why beams come back empty although the world stands there: blind sectors of their sensor, and the limit of its range.
+"""Blind sectors of a sensor and the limit of its range: why beams have no return where the world has a surface.
 
 The vehicle itself and mounts take the returns of the same beams in every sweep, and so does what lies nearer than a
 sensor measures. Sensors, and writers of datasets, cut off at a range. A world cannot show that: it would return beams
@@ -18,7 +18,7 @@ from resweep.pose import Array
 from resweep.sweep import Sweep
 
 # Chosen by hand where a line names no source.
-RANGE_MAX_M = 60.0  # beyond it, beams come back empty because what they meet is far
+RANGE_MAX_M = 60.0  # beyond it, beams come back empty because what they hit is far
 _PRIOR_BEAMS = 2.0  # with the share of all beams that come back empty
 _MIN_SHARE = 0.01  # a bin with less counts as seeing; chosen by hand
 _MARGIN_M = 0.5  # beyond the farthest return, by which a predicted one is certainly farther
@@ -27,7 +27,7 @@ _STEPS = 200  # to which shares are rounded, so that a world stays small
 
 
 class BlindSectors:
-    """Counts, by ring and azimuth, of beams that meet the world and of those of them that came back empty."""
+    """Counts, by ring and azimuth, of beams that hit the world and of those of them without return."""
 
     def __init__(self) -> None:
         self._hit = np.zeros((0, BLIND_BINS))
@@ -36,8 +36,8 @@ class BlindSectors:
     def add(self, sweep: Sweep, beams: Beams, scene: _core.Scene, slope: float, empty_range_m: float) -> None:
         """Count the beams of a sweep, given in its own frame and as ``beams`` around the scene's origin.
 
-        A beam that returned hit something; whether an empty one should have, the scene says. Beams that ended on what
-        the map does not hold say nothing.
+        A beam that returned hit something; whether an empty one should have, the scene shows. Beams that ended on what
+        the map does not hold do not count.
         """
         counted = beams.returned & (beams.length <= RANGE_MAX_M)
         empty = np.flatnonzero(~beams.returned & ~beams.find_hidden(empty_range_m))

@@ -15,7 +15,7 @@ from resweep.worlds import Splats
 # Chosen by hand.
 _NEAREST = 16  # centres of splats around an end, of which one may grow to it
 _WIDEST = 0.95  # quantile of radii that says how far splats are looked for
-_BEYOND = 1.02  # of the distance of an end, so that its beam meets the splat
+_BEYOND = 1.02  # of the distance of an end, so that its beam hits the splat
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""A world adjusted to the recorded beams: steps of EM, judged by the beams of sweeps that took no part in them."""
+"""A world adjusted to the recorded beams: steps of EM, validated by the beams of held-out sweeps."""
 
 from __future__ import annotations
 
@@ -55,17 +55,19 @@ def refine(
     """
     if how == "none" or not layers:
         return tuple(layers)
-    layers = tuple(with_permeability(layer) for layer in layers)  # so that all tiles of a world have the same columns
+    layers = tuple(layers)
+    if (splats := find_splats(layers)) is not None:  # so that all tiles of a world have the same columns
+        layers = _exchange(layers, splats, with_permeability(splats))
     sweeps = map.beam_source.sweeps
     if len(sweeps) == 0:
         return layers
     if len(sweeps) < _MIN_SWEEPS:
         how = "fast"
     config = REFINEMENTS[how]
-    sweeps = _spread(sweeps, config.sweeps)
+    sweeps = _choose_evenly(sweeps, config.sweeps)
     work = Refinement(config, map.cloud, map.beam_slope, settings or SplatConfig(), threads)
     if not config.tried:
-        first = _spread(sweeps, config.first_sweeps)
+        first = _choose_evenly(sweeps, config.first_sweeps)
         few, others = _read_beams(map, first), _read_beams(map, np.setdiff1d(sweeps, first))
         *rounds, last = config.rounds
         return work.take(work.take(layers, rounds, few), (last,), [*few, *others])
@@ -78,9 +80,9 @@ def refine(
     return work.take(layers, work.choose(trial, learn, judged), [*learn, *judged])
 
 
-def _spread(sweeps: Array, most: int) -> Array:
+def _choose_evenly(sweeps: Array, max_sweeps: int) -> Array:
     """At most so many of some sweeps (m,), spread evenly over them."""
-    return np.asarray(sweeps[np.unique(np.linspace(0, len(sweeps) - 1, min(len(sweeps), most)).astype(int))])
+    return np.asarray(sweeps[np.unique(np.linspace(0, len(sweeps) - 1, min(len(sweeps), max_sweeps)).astype(int))])
 
 
 def _read_beams(map: Map, sweeps: Array) -> list[Beams]:
@@ -129,7 +131,7 @@ class Refinement:
         return tuple(chosen)
 
     def take(self, layers: Sequence[Layer], rounds: Sequence[Round], batches: Sequence[Beams]) -> tuple[Layer, ...]:
-        """The layers after some rounds, each by what ``batches`` of beams say of the layers before it."""
+        """The layers after some rounds, each from statistics of ``batches`` of beams."""
         present = tuple(layers)
         for steps in rounds:
             found = self._collect(present, batches, steps)

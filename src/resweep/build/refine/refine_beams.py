@@ -25,7 +25,7 @@ PASSED_M = 0.15  # behind a splat from which on a beam has passed it; chosen by 
 
 @dataclass(frozen=True, eq=False)
 class RefineStatistics:
-    """What beams say of the present layers: native sums, and the mean log-likelihood of a beam.
+    """Statistics of beams against the present layers: native sums, and the mean log-likelihood of a beam.
 
     ``unexplained`` (m, 3) float32 are the ends of those that clutter explains better than any primitive.
     """
@@ -58,9 +58,9 @@ def sum_beams(
     rings: bool = False,
     moments: bool = False,
 ) -> RefineStatistics:
-    """What ``batches`` of beams say of layers, of which there is one of each kind at most.
+    """Statistics of ``batches`` of beams against layers, of which there is one of each kind at most.
 
-    Beams that ended on what the map does not hold say nothing. ``offsets``: how far splats are off is summed too;
+    Beams that ended on what the map does not hold do not count. ``offsets``: how far splats are off is summed too;
     with ``rings`` beams are also counted by where they hit a splat, and with ``moments`` by where they end in a volume.
     """
     counts = (0 if layer is None else len(layer) for layer in (find_splats(layers), find_volumes(layers)))

@@ -1,4 +1,4 @@
-"""The steps of a refinement: each gives layers that explain the beams better, from what the beams say of the present.
+"""The steps of a refinement: each gives layers that explain the beams better, from statistics of the present ones.
 
 The sums are those of `refine.beams.sum_beams`. A beam is shared among the primitives that may have stopped it, by how
 likely each makes its range (the E step); each primitive then moves to where its share of the beams wants it.
@@ -17,10 +17,10 @@ from resweep.build.settings.splats import CarveConfig
 from resweep.labels import Group
 from resweep.map.beams import Beams
 from resweep.pose import Array
-from resweep.worlds import Layer, Splats, Volumes
+from resweep.worlds import Splats, Volumes
 from resweep.worlds.layers.layer import PERMEABILITY
 
-_MIN_HIT = 0.5  # beams below which the exposure of a volume says nothing; chosen by hand
+_MIN_HIT = 0.5  # beams below which the exposure of a volume is unreliable; chosen by hand
 _MIN_PERMEABILITY = 1e-6  # and 1 less it: its logarithm stays finite and above 0
 
 
@@ -30,11 +30,11 @@ def change_splats(splats: Splats, keep: Array | None = None, **changed: Any) -> 
     return other if keep is None else other.select(keep)
 
 
-def with_permeability(layer: Layer) -> Layer:
-    """A layer that says how permeable each of its splats is; other kinds stay as they are."""
-    if not isinstance(layer, Splats) or PERMEABILITY in layer.extra:
-        return layer
-    return layer.with_(extra={**layer.extra, PERMEABILITY: np.zeros(len(layer), np.float32)})
+def with_permeability(splats: Splats) -> Splats:
+    """The splats with a column of how permeable each is."""
+    if PERMEABILITY in splats.extra:
+        return splats
+    return splats.with_(extra={**splats.extra, PERMEABILITY: np.zeros(len(splats), np.float32)})
 
 
 def move_splats(splats: Splats, sums: _core.BeamStatistics, config: RefineConfig) -> Splats:

@@ -21,10 +21,11 @@ class BuildConfig(Spec):
     beams. ``refine`` says whether the world is then adjusted to the recorded beams by their likelihood
     (`refine.refine`): not at all (``none``), by three rounds of steps (``fast``, the default of hybrids), or by as many
     as help (``full``). With ``complete``, ground and façades are continued where nothing was
-    recorded; what is made up is marked (`resweep.build.complete`).
+    recorded; what is completed is marked (`resweep.build.complete`).
     """
 
     refinable: ClassVar[bool] = True
+    continues: ClassVar[bool] = True  # where nothing was recorded, by ``complete``
 
     map: MapConfig = MapConfig()
     calibrate: CalibrateConfig | None = CalibrateConfig()
@@ -38,7 +39,9 @@ class BuildConfig(Spec):
         return False
 
     @model_validator(mode="after")
-    def _refines_what_it_can(self) -> Self:
+    def _does_what_it_can(self) -> Self:
         if self.refine != "none" and not self.refinable:
             raise SettingsError("refine", "only splats, volumes and hybrids are refined; leave it at none")
+        if self.complete and not self.continues:
+            raise SettingsError("complete", "a mesh is not continued where nothing was recorded; leave it out")
         return self

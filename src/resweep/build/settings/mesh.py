@@ -30,6 +30,7 @@ class MeshConfig(BuildConfig):
     """
 
     refinable: ClassVar[bool] = False
+    continues: ClassVar[bool] = False
 
     method: Literal["imls", "rimls", "rimls-meshlab", "poisson"] = "imls"
     k: Annotated[int, Field(ge=4, le=500)] = 40

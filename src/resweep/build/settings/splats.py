@@ -27,7 +27,7 @@ class GroupFactors(Spec):
 class CarveConfig(Spec):
     """How splats are cut back by the beams that passed through them (`splats.carve`).
 
-    In each of ``rounds`` (0: none), a beam passes through a splat that it meets more than ``margin_m +
+    In each of ``rounds`` (0: none), a beam passes through a splat that it hits more than ``margin_m +
     margin_per_m · range`` before its return. A splat that more beams passed than it stopped, times ``ratio``,
     is cut back to the nearest of them, and left out once smaller than ``radius_min_m``. The linear group has a
     ratio of its own: poses that are off by a pole's width would cut it away.

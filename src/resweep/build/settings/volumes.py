@@ -24,7 +24,7 @@ class VolumeSettings(Spec):
     ``neighbour_radius_m``, which is as wide as the map is sparse (ours, not A's). Points that were seen from afar may
     lie ``neighbour_slope`` times that distance from it; None takes the mean angle between the rings of a sparse
     recording, radians (`build.plan`). ``split_labels`` keeps labels apart. `fit_gaussians` says what ``min_points``
-    and ``noise_m`` do. Beams meet a volume within ``tau``; those without return count up to ``empty_range_m``.
+    and ``noise_m`` do. Beams hit a volume within ``tau``; those without return count up to ``empty_range_m``.
     ``permeability``: ``constant`` is A's, ``extinction`` takes out path length and the width of the beam, against
     leaves of ``element_m`` (`resweep.worlds.Volumes`). ``prior_beams`` beams of ``prior_permeability``
     are added to those counted. In each of ``rounds``, the permeability is matched to what simulated beams show

@@ -1,7 +1,7 @@
 """Splats cut back by the beams that passed through them.
 
 Neither C nor D does this. A splat grows over the gap between two points as readily as over a true surface, but
-every recorded beam also says that nothing stood before its return. Each round looks at what the map's own beams
+every recorded beam also shows that its path up to its return was free. Each round looks at what the map's own beams
 meet first among the splats, and cuts back those that stop a beam well before it returned. All of it runs natively.
 """
 

@@ -85,7 +85,7 @@ def _close_level(
     flat = are_flat(shape, config.flat_m)
     away = np.einsum("ni,ni->n", shape.normal, thin.sensor - thin.points) < 0
     normal = np.where(away[:, None], -shape.normal, shape.normal).astype(np.float32)
-    made = near.grow(
+    growth = near.grow(
         normal,
         np.where(flat, np.int32(config.k), np.int32(1)),  # a point without neighbours is no seed
         shape.radius * ROUNDING,
@@ -93,10 +93,10 @@ def _close_level(
         thin.label if labelled else 0,
         beta=config.beta,
     )
-    wide = made.radius > _MIN_RADIUS * size
-    seed, radius = made.seed[wide], made.radius[wide]
+    wide = growth.radius > _MIN_RADIUS * size
+    seed, radius = growth.seed[wide], growth.radius[wide]
     normal = normal[seed]
-    centre = np.asarray(thin.points[seed] + made.shift[wide, None] * normal, np.float32)
+    centre = np.asarray(thin.points[seed] + growth.shift[wide, None] * normal, np.float32)
     fresh = _find_open(centre, normal, radius, grown, config.covered)
     first = np.zeros(len(thin), np.int64)
     first[cell[::-1]] = rows[::-1]
@@ -122,8 +122,8 @@ def are_flat(shape: Pca, flat_m: float) -> Array:
     return np.asarray(plane & (shape.count >= _MIN_POINTS) & (values[:, 2] < flat_m**2))
 
 
-def _find_open(centre: Array, normal: Array, radius: Array, grown: GrowthResult, most: int) -> Array:
-    """Rows of the splats of whose eight places around the centre the splats of ``grown`` cover ``most`` or fewer."""
+def _find_open(centre: Array, normal: Array, radius: Array, grown: GrowthResult, max_covered: int) -> Array:
+    """Rows of the splats where splats of ``grown`` cover at most ``max_covered`` of eight places around the centre."""
     near = Neighbours(grown.centre)
     side = np.where(np.abs(normal[:, 2:]) < _MAX_UPRIGHT, [0.0, 0.0, 1.0], [1.0, 0.0, 0.0])
     one = np.cross(normal, side)
@@ -134,7 +134,7 @@ def _find_open(centre: Array, normal: Array, radius: Array, grown: GrowthResult,
     for x, y in _AROUND:
         places = centre[rows] + (_RIM * radius[rows, None]) * (x * one[rows] + y * other[rows])
         count[rows] += _are_covered(places, near, grown)
-        rows = rows[count[rows] <= most]
+        rows = rows[count[rows] <= max_covered]
     return rows
 
 

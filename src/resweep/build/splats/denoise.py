@@ -9,7 +9,7 @@ from resweep.pose import Array
 
 DENOISE_COLUMNS = ("normal", "eigenvalues", "mean_offset", "count")  # of the shapes that it reads
 SIGMAS = 3.0  # C, 3.4
-_FEW = 8  # neighbours below which a standard deviation says little; chosen by hand
+_FEW = 8  # neighbours below which a standard deviation is unreliable; chosen by hand
 
 
 def denoise(shape: Pca) -> Array:

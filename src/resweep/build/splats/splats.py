@@ -86,10 +86,14 @@ def fit(map: Map, config: SplatConfig, scales: Scales | None = None) -> tuple[La
 
 
 def choose_method(map: Map, config: SplatConfig) -> Method:
-    """What splats adapt to: ``auto`` takes labels if the points bear any of known meaning, else descriptors."""
+    """What splats adapt to. ``auto``, which a plan has decided, takes labels if the points bear any of known meaning.
+
+    A part of a map may lack labels that others have: groups of its points are described.
+    """
     if config.method == "auto":
         return "labels" if map.labelled else "descriptors"
-    if config.method == "labels" and not map.labelled:
+    is_part = map.stored is not None or map.whole is not None
+    if config.method == "labels" and not (map.labelled or (is_part and map.labels.known)):
         what = "no return of the log has a label" if map.labels.known else "the meaning of the log's labels is unknown"
         raise ResweepError(f"method: labels, but {what}; use descriptors or basic, or set map.labels to a vocabulary")
     return config.method
@@ -189,8 +193,8 @@ def _group_factors(config: SplatConfig, method: Method) -> Array:
     return np.array([[row.k, row.radius, row.bound] for row in rows])
 
 
-def _pack_grown(made: tuple[GrowthResult, Cloud]) -> dict[str, Array]:
-    grown, cloud = (pack_fields(part) for part in made)
+def _pack_grown(growth: tuple[GrowthResult, Cloud]) -> dict[str, Array]:
+    grown, cloud = (pack_fields(part) for part in growth)
     return {**{f"grown.{name}": values for name, values in grown.items()}, **cloud}
 
 

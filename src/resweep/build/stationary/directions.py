@@ -15,7 +15,7 @@ from resweep.sweep import Sweep
 
 # Chosen by hand where a line names no source.
 SHOTS_MIN = 40  # of a direction: as many as a splat has neighbours. Fewer do not show how its ranges are distributed.
-_STILL_M, _STILL_RAD = 0.01, 1e-3  # that poses of a standing sensor differ by at most
+_STILL_M, _STILL_RAD = 0.01, 1e-3  # that poses of a stationary sensor differ by at most
 _SAME_RAD = 2e-5  # between directions that are the same: a twentieth of a step of an encoder
 _REPEATED = 0.5  # share of a sweep's beams that have directions of other sweeps; empty beams may be missing
 _SAMPLED = 0.5  # of a beam's width: directions that far apart, or less, leave nothing between them unseen
@@ -25,7 +25,7 @@ _GAUSSIAN = 12  # uniform numbers whose sum is nearly Gaussian, with a variance 
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """The directions of a standing sensor: ``unit`` (m, 3) float64 in the world, with the sensor's ``up`` (3,).
+    """The directions of a stationary sensor: ``unit`` (m, 3) float64 in the world, with the sensor's ``up`` (3,).
 
     ``step_h_rad`` and ``step_v_rad`` are the median angles between neighbours, along a ring and between rings.
     ``pointing`` is how far a shot may be off the direction that it reports.
@@ -76,9 +76,9 @@ class Directions:
 def find_directions(log: Log) -> Directions | None:
     """The directions of a log whose sensor stood still and fired each of them `SHOTS_MIN` times; None for others.
 
-    Poses say whether it stood. Only then are some sweeps looked at, to see whether their directions are the same, and
+    Poses show whether it was at rest. Only then are some sweeps read, to see whether their directions are the same, and
     at least two to the width of a beam: where they are farther apart, nothing shows what lies between them, and splats
-    reach across. A sensor that is unknown says nothing of its beams.
+    reach across. The beams of an unknown sensor are unknown.
     """
     still = log.poses_known and log.sensor_position_known and len(log) >= SHOTS_MIN and _are_same(log.poses)
     if not still or log.sensor is None:
@@ -101,7 +101,7 @@ def find_directions(log: Log) -> Directions | None:
 
 
 def _are_same(poses: Array) -> bool:
-    """Whether poses (n, 4, 4) differ by no more than a standing sensor's."""
+    """Whether poses (n, 4, 4) differ by no more than a stationary sensor's."""
     shift = float(np.abs(poses[:, :3, 3] - poses[0, :3, 3]).max())
     return shift < _STILL_M and float(np.abs(poses[:, :3, :3] - poses[0, :3, :3]).max()) < _STILL_RAD
 

@@ -1,4 +1,4 @@
-"""The hybrid of a standing sensor: ranges of each direction as volumes, or splats where they predict shots as well."""
+"""The hybrid of a stationary sensor: volumes of the ranges of each direction, or splats that predict shots as well."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def find_volumes(map: Map, config: HybridConfig, directions: Directions) -> Arra
     """Points (n,) bool around which volumes predict the shots of held-out sweeps better than splats do.
 
     Both kinds are made of the other sweeps. The gain of a shot is the difference of its log-likelihoods, at most 4 nats
-    either way, where the shot ended; it is voted as in `hybrid.evidence`. Where no shot says anything, volumes.
+    either way, where the shot ended; it is voted as in `hybrid.evidence`. Where no shot is evidence, volumes.
     """
     held = hold_out(map.beam_source.sweeps, config)
     rest = map.select_sweeps(np.setdiff1d(map.beam_source.sweeps, held).tolist())
@@ -53,7 +53,7 @@ def find_volumes(map: Map, config: HybridConfig, directions: Directions) -> Arra
     except NothingToFitError:
         return np.ones(len(map), bool)
     cells = RangeCells.of(rest.cloud, directions, config)
-    volumes = learn(cells, read_beams(rest, most=_TRIAL_SWEEPS), directions, rounds=_TRIAL_ROUNDS)
+    volumes = learn(cells, read_beams(rest, max_sweeps=_TRIAL_SWEEPS), directions, rounds=_TRIAL_ROUNDS)
     worlds = (surfaces, (volumes,))
     scenes = [(make_native_scene(World(layers)), count_primitives(layers)) for layers in worlds]
     places, gains = [], []

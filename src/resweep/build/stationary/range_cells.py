@@ -2,7 +2,7 @@
 
 Seen from where the sensor stood, a volume is as wide as its direction is from the next. Across, its shape is fixed.
 Along the beam it is a mean range, a slope of it across the beam and a spread, which EM learns (`learning`). The width
-of the beam, over which the sensor averages what it meets, and the noise of ranges are part of the volumes.
+of the beam, over which the sensor averages what it hits, and the noise of ranges are part of the volumes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RangeCells:
 
     @classmethod
     def of(cls, cloud: Cloud, directions: Directions, config: HybridConfig) -> RangeCells:
-        """Volumes of the points of a cloud that a standing sensor saw; points of other labels never share one."""
+        """Volumes of the points of a cloud that a stationary sensor saw; points of other labels never share one."""
         away = cloud.points.astype(np.float64) - cloud.sensor
         direction = directions.find(away)
         unit = directions.unit[direction]

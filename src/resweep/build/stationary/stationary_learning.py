@@ -1,4 +1,4 @@
-"""EM over where each shot of a standing sensor really went: volumes without the pointing error of the shots.
+"""EM over where each shot of a stationary sensor really went: volumes without the pointing error of the shots.
 
 A shot goes a little beside the direction that it reports, by up to half a step of the encoder. Volumes that are fitted
 to the reported directions hold that error, and a simulation that draws it again has it twice. So each shot is
@@ -46,11 +46,11 @@ _MOMENTS = 9  # of the ends in a volume: 3 of their offsets, 6 of the products o
 _PERMEABILITY = RefineConfig(prior_beams=0.0)
 
 
-def read_beams(map: Map, sweeps: Array | None = None, most: int = _MAX_SWEEPS) -> list[Beams]:
-    """The beams of a map, or of some sweeps of it by number; of more sweeps than ``most``, some spread over the log."""
+def read_beams(map: Map, sweeps: Array | None = None, max_sweeps: int = _MAX_SWEEPS) -> list[Beams]:
+    """The beams of a map, or of some sweeps of it by number: of ``max_sweeps`` at most, spread over the log."""
     source = map.beam_source
     chosen = source.sweeps if sweeps is None else sweeps
-    spread = np.unique(np.linspace(0, len(chosen) - 1, min(len(chosen), most)).astype(int))
+    spread = np.unique(np.linspace(0, len(chosen) - 1, min(len(chosen), max_sweeps)).astype(int))
     blocks = source.select(chosen[spread]).blocks("following beams", EMPTY_RANGE_M, map.progress)
     known = [beams[~beams.find_hidden(EMPTY_RANGE_M)] for beams in blocks]
     names = ("origin", "direction", "length", "returned")

@@ -34,16 +34,16 @@ def find_margin(config: BuildConfig, scales: Scales | None) -> float:
 
 
 def plan_squares(
-    tile: Square, counts: Mapping[tuple[int, int], int], margin_m: float, most_points: float, cell_m: float
+    tile: Square, counts: Mapping[tuple[int, int], int], margin_m: float, max_points: float, cell_m: float
 ) -> tuple[Square, ...]:
-    """The tile, or the quarters of it, and of those again, that hold about ``most_points`` at most with their margins.
+    """The tile, or the quarters of it, and of those again, that hold about ``max_points`` at most with their margins.
 
     Squares of less than twice `_MIN_SQUARE_M` are not divided.
     """
-    if tile.size_m < 2 * _MIN_SQUARE_M or _estimate_points(tile, counts, margin_m, cell_m) <= most_points:
+    if tile.size_m < 2 * _MIN_SQUARE_M or _estimate_points(tile, counts, margin_m, cell_m) <= max_points:
         return (tile,)
     return tuple(
-        square for quarter in tile.quarters() for square in plan_squares(quarter, counts, margin_m, most_points, cell_m)
+        square for quarter in tile.quarters() for square in plan_squares(quarter, counts, margin_m, max_points, cell_m)
     )
 
 

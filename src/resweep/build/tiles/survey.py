@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from resweep.build.settings.splats import SplatSettings
 from resweep.build.splats.denoise import DENOISE_COLUMNS, denoise
 from resweep.build.splats.splats import MIN_POINTS, Scales
+from resweep.labels import Group
 from resweep.map.store.grid import CELLS, Square
 from resweep.map.store.part import PERMEABLE, SquarePart, TiledLog
 from resweep.neighbours import Neighbours
@@ -22,11 +24,12 @@ from resweep.work import Workers
 
 # Chosen by hand where no source is named.
 _POINTS = 500_000  # of the cells that are surveyed, about
-_ASKED = 50_000  # points whose neighbours are looked for, about
+_ASKED = 50_000  # points whose neighbours are looked for where a map is surveyed in part, about
 _MARGIN_M = 1.0  # around a surveyed square; a neighbourhood that is wider is cut off there
 # Places and rows are mixed by the primes of xxHash, then by Wellons, "Prospecting for Hash Functions" (2018).
 _HASH_FIRST, _HASH_SECOND, _HASH_MIX = 0x9E3779B1, 0x85EBCA77, 0x2C1B3C6D
-_HASH_SHIFT, _LAST_SHIFT = 15, 13
+_HASH_SHIFT = 15
+_LAST_SHIFT = 13
 _BITS32 = 0xFFFFFFFF  # that are kept of a product
 _DIGITS = 6  # that are kept of a scale, so that it does not depend on the order of sums
 
@@ -35,7 +38,8 @@ _DIGITS = 6  # that are kept of a scale, so that it does not depend on the order
 class SurveyTask:
     """Squares of one tile to be surveyed, and what of their points: ``share`` of them is asked for ``k`` neighbours.
 
-    With ``surfaces`` only points that are not permeable count. ``radius_m`` is R̄ once that is known.
+    With ``surfaces`` only points that are not permeable count: by their flags, or where those were not needed by their
+    groups, of which some are ``permeable``. ``radius_m`` is R̄ once that is known.
     """
 
     tiled: TiledLog
@@ -43,28 +47,34 @@ class SurveyTask:
     k: int
     share: float
     surfaces: bool
+    permeable: tuple[int, ...]
     thin_m: float
     clean: bool
     radius_m: float | None = None
 
 
 def plan_survey(
-    tiled: TiledLog, counts: Mapping[tuple[int, int], int], k: int, surfaces: bool, thin_m: float, clean: bool
+    tiled: TiledLog,
+    counts: Mapping[tuple[int, int], int],
+    settings: SplatSettings,
+    surfaces: bool,
+    permeable: Sequence[Group],
 ) -> list[SurveyTask]:
-    """The tasks that survey a map whose cells hold ``counts`` points."""
+    """The tasks that survey a map whose cells hold ``counts`` points, for splats of some ``settings``."""
     total = sum(counts.values())
     chosen = [cell for cell in counts if _hash(*cell) < _POINTS / max(total, 1)]
     if not chosen:
         chosen = [max(counts, key=lambda cell: (counts[cell], cell))]
-    share = min(1.0, _ASKED / sum(counts[cell] for cell in chosen))
+    all_of_it = len(chosen) == len(counts)
+    share = 1.0 if all_of_it else min(1.0, _ASKED / sum(counts[cell] for cell in chosen))
+    how = (settings.k, share, surfaces, tuple(map(int, permeable)), settings.thin_m or 0.0, settings.denoise)
     tiles: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for x, y in sorted(chosen):
         tiles.setdefault((x // CELLS, y // CELLS), []).append((x, y))
     tasks = []
     for (x, y), cells in tiles.items():
-        all_of_it = len(chosen) == len(counts)
         squares = [Square(x, y, tiled.tile_m)] if all_of_it else [Square(*cell, tiled.cell_m) for cell in cells]
-        tasks.append(SurveyTask(tiled, tuple(squares), k, share, surfaces, thin_m, clean))
+        tasks.append(SurveyTask(tiled, tuple(squares), *how))
     return tasks
 
 
@@ -125,8 +135,9 @@ def sum_offsets(task: SurveyTask) -> tuple[float, float]:
 def _read_points(task: SurveyTask, square: Square) -> tuple[Array, Array]:
     """Points (n, 3) of a square and around it, and the rows (m,) of those in it that are asked."""
     part = SquarePart.read(task.tiled, square, _MARGIN_M)
-    if task.surfaces and part.flags is not None:
-        part = part[np.flatnonzero((part.flags & PERMEABLE) == 0)]
+    if task.surfaces and len(part):
+        passed = np.isin(part.map().groups, task.permeable) if part.flags is None else (part.flags & PERMEABLE) > 0
+        part = part[np.flatnonzero(~passed)]
     if len(part) == 0:
         return np.zeros((0, 3), np.float32), np.zeros(0, np.int64)
     cloud = part.cloud

@@ -58,7 +58,7 @@ def _find_flags(tiled: TiledLog, part: SquarePart, find: FindKinds | None) -> Ar
     flags = np.full(len(part), STILL, np.uint8)
     if not part.own.any():
         return flags
-    still = tiled.moving.find_still(part.cloud, part.rows["track"].astype(np.int64))
+    still = tiled.moving.find_static(part.cloud, part.rows["track"].astype(np.int64))
     rows = np.arange(len(part))
     if still is not None:
         flags[~still] = 0

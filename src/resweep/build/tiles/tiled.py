@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep.build.hybrid.hybrid import list_permeable
 from resweep.build.parts import Layers
 from resweep.build.plan import Plan
 from resweep.build.settings.hybrid import HybridConfig
@@ -103,11 +104,12 @@ class TiledMap:
         settings = plan.config.splats if isinstance(plan.config, HybridConfig) else plan.config
         if not isinstance(settings, SplatSettings):
             return None
-        tasks = plan_survey(self.tiled, self.counts, settings.k, surfaces, settings.thin_m or 0.0, settings.denoise)
+        permeable = list_permeable(plan.config) if isinstance(plan.config, HybridConfig) else ()
+        tasks = plan_survey(self.tiled, self.counts, settings, surfaces, permeable)
         return measure_scales(tasks, self.workers, flatness, self.progress)
 
     def classify(self, find: FindKinds | None, plan: Plan, scales: Scales | None) -> TiledMap:
-        """The map whose tiles have flags: which points stand still, and what ``find`` says of those."""
+        """The map whose tiles have flags: which points stand still, and what ``find`` decides for those."""
         tasks = self._plan_tasks(plan, scales)
         function = partial(classify_tile, find=find)
         points = sum(self.workers.map(function, tasks, "classifying tiles", show=self.progress))
@@ -144,7 +146,7 @@ class TiledLayers:
             pass
         return [task for task in self.tasks if task.part.is_dir()]
 
-    def then(self, step: Step) -> TiledLayers:
+    def add_step(self, step: Step) -> TiledLayers:
         """The layers after a further step for each tile."""
         return TiledLayers(self.store, self.tasks, self.scales, (*self.steps, step))
 

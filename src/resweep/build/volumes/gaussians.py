@@ -84,11 +84,11 @@ def find_reach(cluster: Array, count: Array, config: VolumeSettings, range_m: Ar
     That is ``neighbour_radius_m``, or ``neighbour_slope`` times the mean distance from which its own points were seen,
     if that is more, up to `MAX_REACH_M`: beams spread, and points of far things lie farther apart.
     """
-    least = config.neighbour_radius_m
+    min_reach_m = config.neighbour_radius_m
     if range_m is None or not config.neighbour_slope:
-        return np.full(len(count), least)
+        return np.full(len(count), min_reach_m)
     seen_from = np.bincount(cluster, range_m) / count
-    return np.asarray(np.clip(config.neighbour_slope * seen_from, least, max(least, MAX_REACH_M)))
+    return np.asarray(np.clip(config.neighbour_slope * seen_from, min_reach_m, max(min_reach_m, MAX_REACH_M)))
 
 
 def _cluster_means(points: Array, cluster: Array, count: Array) -> Array:

@@ -21,7 +21,7 @@ from resweep.worlds.layers.volumes import Volumes
 # Chosen by hand where a line names no source.
 _WITHIN = 0.999  # of half a chord: an end that was put on the isosurface is still within it
 _SAME_POINT_M = 1e-3  # an end of a beam and the point of the map that it is: they differ by rounding
-_MIN_HIT = 5  # simulated beams below which a volume's share of stops says nothing
+_MIN_HIT = 5  # simulated beams below which a volume's share of stops is unreliable
 _STEP = 3.0  # most that a round changes the rate of stops by
 _JEFFREYS_STOPPED, _JEFFREYS_BEAMS = 0.5, 1  # Jeffreys' prior of a share: half of one more beam
 _MIN_PASSED, _MIN_STOPPED = 1e-6, 1e-4  # shares at least, so that rates of stops are neither infinite nor 0

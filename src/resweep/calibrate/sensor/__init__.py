@@ -1,1 +1,1 @@
-"""The character of a sensor from its recordings: noise, lasers, detection, minimum range, second returns."""
+"""Figures of a sensor from its recordings: noise, lasers, detection, minimum range, second returns."""

@@ -19,7 +19,7 @@ _MIN_TRIALS = 200  # of a cell
 _MIN_LOST = 50  # beams without return, for a curve to show
 _SHARED = 2.0  # neighbours share the error of their signal
 _BEYOND_M = 0.3  # from the nearest return: nearer beams may be lost for being near
-_MIN_RISE = 0.005  # of a curve, else it says nothing of signals
+_MIN_RISE = 0.005  # of a curve, else it does not depend on signals
 _SURE_SIGMAS = 3  # standard errors by which it must rise
 _BLIND, _EXPECTED = 0.8, 0.5  # share lost of a blind sector at least, and of returns that its signals have elsewhere
 _MIN_OF_SECTOR = 5  # beams that show it
@@ -47,7 +47,7 @@ def fit_detection(expected: Expected, log: Log, falls: bool, reference_m: float)
     trials, signal = trials[~blind], signal[~blind]
     found = _fit_curve(signal, np.isfinite(trials.measured_m))
     if found is None:
-        return Quantity(NAME, "", note=f"fewer than {2 * _MIN_TRIALS} beams meet flat surfaces of known brightness")
+        return Quantity(NAME, "", note=f"fewer than {2 * _MIN_TRIALS} beams hit flat surfaces of known brightness")
     at, chance, sigma = found
     count = np.count_nonzero(np.isinf(trials.measured_m))
     if count < _MIN_LOST:

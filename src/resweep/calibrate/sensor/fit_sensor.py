@@ -1,4 +1,4 @@
-"""The character of the sensor that recorded a log: every figure with its uncertainty, or why the log cannot tell it.
+"""Figures of the sensor that recorded a log, each with its uncertainty or the reason why the log does not show it.
 
 Truth is what other beams saw. A log whose poses are known is calibrated first, so that its sweeps make one map; of a
 log without poses one sweep stands alone. Where the sensor should have hit a flat surface, its beams show range noise,
@@ -32,6 +32,7 @@ from resweep.log import Log
 from resweep.pose import Array
 from resweep.progress import open_progress
 from resweep.sensors import Detection, Lasers, Sensor
+from resweep.sensors.infer.inferred_drive import prepare_drive
 from resweep.sensors.infer.spec_fit import SpecFit, fit_log
 from resweep.sweep import Sweep
 
@@ -48,8 +49,8 @@ _STILL_M = 0.1  # sweeps whose positions differ less stand still
 
 
 @dataclass(frozen=True, eq=False)
-class Character:
-    """What a log says of its sensor: ``quantities`` by name, ``sweeps`` that took part, ``expected`` what beams hit."""
+class SensorFigures:
+    """What a log shows of its sensor: ``quantities`` by name, ``sweeps`` that took part, ``expected`` hits of beams."""
 
     quantities: dict[str, Quantity]
     sweeps: int
@@ -107,7 +108,7 @@ class SensorFit:
 
     sensor: Sensor
     pattern: SpecFit
-    figures: Character
+    figures: SensorFigures
 
 
 def fit_sensor(log: Log | str | Path, name: str | None = None, *, progress: bool = True) -> SensorFit:
@@ -124,19 +125,19 @@ def fit_sensor(log: Log | str | Path, name: str | None = None, *, progress: bool
         shown.start(f"fitting a sensor to {measured.name or 'the log'}")
         pattern = fit_log(measured, name or measured.name or "fitted")
         shown.start("fitting noise, lasers and detection")
-        figures = fit_character(log if isinstance(log, Log) else open_log(log), pattern.sensor)
+        figures = fit_figures(log if isinstance(log, Log) else open_log(log), pattern.sensor)
     return SensorFit(figures.applied(pattern.sensor), pattern, figures)
 
 
-def fit_character(log: Log, sensor: Sensor, sweeps: int = _SWEEPS) -> Character:
-    """What ``log`` says of the sensor that recorded it, from at most ``sweeps`` sweeps in the middle of it.
+def fit_figures(log: Log, sensor: Sensor, sweeps: int = _SWEEPS) -> SensorFigures:
+    """Figures of the sensor that recorded ``log``, from at most ``sweeps`` sweeps in the middle of it.
 
     ``sensor`` has what is known already, such as how ranges are rounded (`resweep.sensors.infer.spec_fit`). Open the
-    log with its beams without return, where they are known or can be inferred.
+    log with its beams without return, where they are known or can be inferred. It is prepared (`prepare_drive`).
     """
     if len(log) == 0:
         raise ResweepError("fit: the log has no sweeps; give one that has")
-    part, basis = _choose(log, sweeps)
+    part, basis = _choose(prepare_drive(log), sweeps)
     if part.sensor_position_known:
         done = calibrate(part, _config(), _keep(log.labels))
         expected = expect_returns(done.log, sensor.range_max_m)
@@ -145,7 +146,7 @@ def fit_character(log: Log, sensor: Sensor, sweeps: int = _SWEEPS) -> Character:
         expected, basis = no_returns(), f"{basis}; the log does not say where its sensor was"
         found = [Quantity(name, "", note="where beams begin is unknown") for name in (*NOISES, BIAS, GAIN, DETECTION)]
     found += _fit_returns([part[at] for at in range(len(part))])
-    return Character({each.name: each for each in found}, len(part), basis, expected)
+    return SensorFigures({each.name: each for each in found}, len(part), basis, expected)
 
 
 def _fit_surfaces(part: Log, sensor: Sensor, done: CalibrationResult, expected: Expected) -> list[Quantity]:
@@ -162,8 +163,8 @@ def _fit_surfaces(part: Log, sensor: Sensor, done: CalibrationResult, expected: 
 def _fit_returns(raw: Sequence[Sweep]) -> list[Quantity]:
     """What returns show by themselves."""
     paired = [pair_returns(sweep) for sweep in raw]
-    most = max(int(sweep.return_index.max(initial=0)) + 1 for sweep in paired)
-    count = Quantity("returns", "", most, 0, "most returns of one beam")
+    max_returns = max(int(sweep.return_index.max(initial=0)) + 1 for sweep in paired)
+    count = Quantity("returns", "", max_returns, 0, "most returns of one beam")
     return [fit_range_min(raw), *fit_returns(paired), count]
 
 
@@ -175,12 +176,12 @@ def _choose(log: Log, sweeps: int) -> tuple[Log, str]:
     first = max(0, min(middle - sweeps // 2, len(log) - sweeps))
     part = log[first : first + sweeps]
     moved = float(portable.norm(np.ptp(part.poses[:, :3, 3], axis=0)))
-    where = "standing still: biases along a beam look like places" if moved < _STILL_M else f"over {moved:.1f} m"
+    where = "sensor at rest: range biases look like distances" if moved < _STILL_M else f"over {moved:.1f} m"
     return part, f"{len(part)} sweeps, {where}"
 
 
 def _config() -> CalibrateConfig:
-    # A few sweeps say little of what all lasers share. Left free, it would bend the map and pass into single lasers.
+    # A few sweeps hardly constrain what all lasers share. Left free, it would bend the map and pass into single lasers.
     return CalibrateConfig(
         points_per_sweep=_POINTS,
         samples=_SAMPLES,

@@ -40,11 +40,13 @@ def fit_bias(expected: Expected, calibration: Calibration) -> Quantity:
         return Quantity(BIAS, "m", note="lasers cannot be distinguished: the log has no rings")
     few = expected[(np.abs(expected.error_m) < GATE_M) & (expected.cosine > _HEAD_ON)]
     rest, sigma = _solve(few.error_m, few, calibration.sigma.range_m)
-    # The calibration knows that range and elevation of a laser that meets little but ground look alike.
+    # The calibration knows that range and elevation of a laser that hits little but ground look alike.
     sigma = np.hypot(sigma, calibration.sigma.range_m)
     known = np.isfinite(sigma) & (sigma < _MAX_BIAS_SIGMA_M)
     if np.count_nonzero(known) < 2:
-        return Quantity(BIAS, "m", note=f"fewer than two rings meet surfaces that tell it to {_MAX_BIAS_SIGMA_M:g} m")
+        return Quantity(
+            BIAS, "m", note=f"fewer than two rings hit surfaces that determine it to {_MAX_BIAS_SIGMA_M:g} m"
+        )
     bias = rest - calibration.range_m
     bias = np.where(known, bias - np.median(bias[known]), 0.0)
     note = (

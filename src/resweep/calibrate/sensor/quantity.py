@@ -1,4 +1,4 @@
-"""One figure of a sensor's character: its value and uncertainty, or why the log does not tell it."""
+"""One figure of a sensor: its value and uncertainty, or why the log does not show it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAD_TO_SIGMA = 1.4826  # 1 / Φ⁻¹(3/4): standard deviations of a Gaussian in
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """What a log says of one figure.
+    """What a log shows of one figure.
 
     ``value`` and ``sigma`` are numbers or lists of them, in ``unit``; both are None where the log cannot tell, and
     ``note`` says why not, or else what the figure rests on and what it does not include. ``at`` are the places of a

@@ -50,10 +50,10 @@ def fit_noise(expected: Expected, quantum_m: float) -> list[Quantity]:
     normal = portable.matmul(scaled.T, scaled)
     spread = np.sqrt(np.diag(portable.solve(normal, np.eye(len(normal)))) * max(misfit, 1.0))
     basis = f"{len(cells)} cells of range and incidence; holds errors of directions and roughness of surfaces too"
-    whys = ("", "ranges do not span enough", "incidences do not span enough")
+    reasons = ("", "ranges do not span enough", "incidences do not span enough")
     known = dict(zip(np.flatnonzero(seen).tolist(), zip(found.tolist(), spread.tolist(), strict=True), strict=True))
     return [
-        Quantity(name, _unit(name), *known.get(at, (None, None)), note=basis if at in known else whys[at])
+        Quantity(name, _unit(name), *known.get(at, (None, None)), note=basis if at in known else reasons[at])
         for at, name in enumerate(NAMES)
     ]
 

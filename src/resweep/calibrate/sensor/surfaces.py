@@ -24,20 +24,20 @@ from resweep.worlds.native import build_scene
 # Chosen by hand where a line names no source.
 VOXEL_M = 0.08  # of which one return takes part in planes: nearer ones would fit the noise
 K = 32  # returns of a plane
-_AROUND = 8  # of them, spread over it, that say how bright it is and who saw it
+_AROUND = 8  # of them, spread over it, that show how bright it is and which beams saw it
 _RADIUS_M = 0.8  # in which they lie
 _THICKNESS_M = 0.10  # sigma across a plane, at most
 _FLATNESS, _BREADTH = 0.05, 0.04  # variance across over that along the short side; that over the long side
 _MIN_COUNT = 16  # returns of a plane: half of K
 _INNER = 0.25  # share of the neighbourhood's radius that its mean may lie aside: more is at the edge of a surface
 _NARROW_DEG = 0.25  # discs of sparse places are at least this wide, seen from the sensor
-_MIN_COSINE = 0.1  # of incidence; beyond 84° intensities say little (chosen by hand, as `ReflectanceConfig`)
+_MIN_COSINE = 0.1  # of incidence; beyond 84° intensities are unreliable (chosen by hand, as `ReflectanceConfig`)
 _MIN_SWEEPS = 4  # else columns are divided, not sweeps
 
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """Beams that meet a flat surface of a map made without them, (n,) each.
+    """Beams that hit a flat surface of a map built without them, (n,) each.
 
     ``range_m``, ``cosine`` of incidence and ``brightness`` (what intensity would be head-on, 0 where unknown) are the
     map's; ``ring``, ``azimuth`` (`resweep.calibration.find_blind_bins`) and ``sweep`` say which beam. ``measured_m``
@@ -74,7 +74,7 @@ class Expected:
 
 
 @dataclass(frozen=True, eq=False)
-class _Beams:
+class _SweepBeams:
     """The beams of a sweep in the world: origin and unit direction (b, 3), and the half that each belongs to (b,)."""
 
     sweep: Sweep
@@ -84,7 +84,7 @@ class _Beams:
 
 
 def expect_returns(log: Log, range_max_m: float) -> Expected:
-    """What the beams of a log meet by a map of the half that they do not belong to; its poses must be known.
+    """What the beams of a log hit by a map of the half that they do not belong to; its poses must be known.
 
     Halves are every other sweep, or of fewer than four sweeps every other column.
     """
@@ -113,18 +113,18 @@ def no_returns() -> Expected:
     return Expected(*(np.zeros((0, _AROUND) if field.name == "around" else 0) for field in fields(Expected)))
 
 
-def _place(sweep: Sweep, at: int, by_column: bool, origin: Array) -> _Beams:
+def _place(sweep: Sweep, at: int, by_column: bool, origin: Array) -> _SweepBeams:
     start, direction = (values.astype(np.float64) for values in sweep.deskewed_beams())
     pose = sweep.pose.copy()
     pose[:3, 3] -= origin
     half = sweep.beam_column.astype(np.int64) % 2 if by_column else np.full(sweep.n_beams, at % 2)
     if by_column and not half.any():  # columns are unknown: neighbours in the order of the beams
         half = np.arange(sweep.n_beams) % 2
-    return _Beams(sweep, transform(pose, start), portable.matmul(direction, pose[:3, :3].T), half)
+    return _SweepBeams(sweep, transform(pose, start), portable.matmul(direction, pose[:3, :3].T), half)
 
 
 @dataclass(frozen=True, eq=False)
-class _Discs:
+class _FlatDiscs:
     """Discs of a half: row i of the arrays is that of the label i + 1; label 0 is not flat."""
 
     splats: Splats
@@ -133,7 +133,7 @@ class _Discs:
     around: Array
 
 
-def _make_discs(beams: Sequence[_Beams], half: int) -> _Discs | None:
+def _make_discs(beams: Sequence[_SweepBeams], half: int) -> _FlatDiscs | None:
     points, direction, light, reach, rings = [], [], [], [], []
     for each in beams:
         sweep = each.sweep
@@ -152,7 +152,7 @@ def _make_discs(beams: Sequence[_Beams], half: int) -> _Discs | None:
     return _fit_discs(place[few], along[few], intensity[few], distance[few], ring[few])
 
 
-def _fit_discs(place: Array, along: Array, intensity: Array, distance: Array, ring: Array) -> _Discs:
+def _fit_discs(place: Array, along: Array, intensity: Array, distance: Array, ring: Array) -> _FlatDiscs:
     index = Neighbours(place)
     shape = index.pca(K, _RADIUS_M, only=("normal", "eigenvalues", "mean_offset", "radius", "count"))
     long, short, across = shape.eigenvalues.T.astype(np.float64)
@@ -176,10 +176,10 @@ def _fit_discs(place: Array, along: Array, intensity: Array, distance: Array, ri
         label=np.where(flat, np.arange(len(place)) + 1, 0).astype(np.int32),
         depth=1,
     )
-    return _Discs(splats, normal, brightness, np.where(near >= 0, ring[near], ring[:, None]))
+    return _FlatDiscs(splats, normal, brightness, np.where(near >= 0, ring[near], ring[:, None]))
 
 
-def _compare(each: _Beams, at: int, rows: Array, hits: dict[str, Array], discs: _Discs) -> Expected:
+def _compare(each: _SweepBeams, at: int, rows: Array, hits: dict[str, Array], discs: _FlatDiscs) -> Expected:
     """The beams ``rows`` of a sweep that hit a flat disc, with what they measured."""
     sweep = each.sweep
     measured, intensity = np.full(sweep.n_beams, np.inf), np.zeros(sweep.n_beams)

@@ -17,7 +17,7 @@ _MIN_IN_CELL = 8  # returns, for a cell to count; chosen by hand
 _SHARP_CELLS = 4  # in which counts must rise from a tenth to half of what follows
 _STRAY = 3.0  # values before an edge that are none
 _EDGE_SHARE, _RISE_SHARE = 0.5, 0.1  # of what follows: where an edge is, and where it begins
-_MAX_PER_BEAM = 4  # rows of one laser and time: with more, times say nothing
+_MAX_PER_BEAM = 4  # rows of one laser and time: with more, times are useless
 _MIN_RINGS = 3  # that must share an edge of ranges: ground gives each ring one of its own
 RANGE_MIN, SEPARATION, SHARE = "range_min_m", "receiver.return_separation_m", "second_return_share"
 
@@ -31,7 +31,7 @@ def fit_range_min(sweeps: Sequence[Sweep]) -> Quantity:
     bound = float(ranges.min())
     edge = find_edge(ranges)
     if edge is None:
-        return Quantity(RANGE_MIN, "m", note="nothing stood near enough: no sharp edge of ranges", bound=bound)
+        return Quantity(RANGE_MIN, "m", note="no object near enough: ranges have no sharp edge", bound=bound)
     at = np.bincount(rings[(ranges >= edge[0]) & (ranges < edge[0] + _WINDOW_M / 2)])
     share = int(np.count_nonzero(at >= _MIN_IN_CELL))
     if share < _MIN_RINGS:
@@ -71,7 +71,7 @@ def pair_returns(sweep: Sweep) -> Sweep:
     """The sweep with rows that one laser measured at one time as returns of one beam.
 
     Formats of points store each return as a row; those of a pulse share its ring and time. A sweep that has second
-    returns, or whose times say nothing, is returned as it is.
+    returns, or whose times are useless, is returned as it is.
     """
     if sweep.n_beams == 0 or (sweep.return_index > 0).any() or len(np.unique(sweep.beam_ring)) < 2:
         return sweep

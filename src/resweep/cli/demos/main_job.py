@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 
 from resweep.cli.demos.record import RECORD
 from resweep.errors import ResweepError
+from resweep.files.strict_json import format_json
 
 if TYPE_CHECKING:
     from resweep.evaluation import Report
@@ -75,7 +75,7 @@ def make_main_job(
         results.note_time("draw")
         _measure(results, world, report, held)
         results.figures |= {"seed": seed, "sensor": sensor.name, "seconds": round(time.perf_counter() - begun, 1)}
-        (folder / RECORD).write_text(json.dumps(results.figures, indent=1) + "\n", encoding="utf-8")
+        (folder / RECORD).write_text(format_json(results.figures, indent=1) + "\n", encoding="utf-8")
     return results
 
 
@@ -187,9 +187,9 @@ def _add_car(log: Log, world: World, bank: Bank | None, actors: list[Actor]) -> 
 
 
 def _draw(real: Sweep, log: Log, world: World, again: Sweep, added: int | None, held: int, path: Path) -> None:
-    from resweep.viewer.triptych import Panel, draw_sweep, draw_world, stand_behind, triptych
+    from resweep.viewer.triptych import Panel, draw_sweep, draw_world, place_behind, triptych
 
-    pose = stand_behind(real.pose)
+    pose = place_behind(real.pose)
     more = " and one car more (orange)" if added is not None else ""
     triptych(
         (
@@ -226,7 +226,7 @@ def _measure(results: DemoResults, world: World, report: Report, held: int) -> N
         (
             "compared",
             f"held-out sweep {held}: {100 * value('range_median_m'):.1f} cm median range error, "
-            f"{value('recovered_0.10m'):.1%} of its returns right to 10 cm, return F1 {value('return_f1'):.3f}",
+            f"{value('recovered_0.10m'):.1%} of its returns within 10 cm, return F1 {value('return_f1'):.3f}",
         )
     )
     results.figures["metrics"] = report.metrics

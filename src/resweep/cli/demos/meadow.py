@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import typer
 
 from resweep.cli.demos.record import RECORD
 from resweep.cli.shared.outputs import name_command, print_table
+from resweep.files.strict_json import format_json
 
 if TYPE_CHECKING:
     from resweep.cli.demos.meadow_figures import Passage
@@ -63,7 +63,7 @@ def make_meadow(output: Path, seed: int, sweeps: int = SWEEPS) -> list[DemoDrive
             simulator = place.with_sensor(load_sensor(name).with_(**changes))
             drives.append(_drive(simulator, trajectory, folder, format, sweeps, progress))
         record = {"seed": seed, "world": place.world.meta, "drives": [asdict(drive) for drive in drives]}
-        (folder / RECORD).write_text(json.dumps(record, indent=1) + "\n")
+        (folder / RECORD).write_text(format_json(record, indent=1) + "\n")
     return drives
 
 

@@ -31,7 +31,7 @@ _GRASS = -1  # a label of the close-up only, which separates grass from leaves
 class Passage:
     """Beams of one sweep that hit grass or were aimed at the wall, and those that returned from behind it."""
 
-    met_grass: int
+    hit_grass: int
     passed_grass: int
     aimed_at_wall: int
     passed_wall: int
@@ -39,7 +39,7 @@ class Passage:
     @property
     def grass_share(self) -> float:
         """Share of the beams that hit grass and returned from behind it."""
-        return self.passed_grass / max(self.met_grass, 1)
+        return self.passed_grass / max(self.hit_grass, 1)
 
     @property
     def wall_share(self) -> float:
@@ -65,7 +65,7 @@ def count_passage(simulator: Simulator, sweep: Sweep, trajectory: Trajectory, in
     at_wall = _aimed_at_wall(simulator.world, sweep)
     beyond = at_wall[sweep.beam] & (sweep.world_points()[:, 0] > _wall_box(simulator.world)[1, 0] + _BEHIND_WALL_M)
     return Passage(
-        met_grass=int(np.isfinite(blade_m).sum()),
+        hit_grass=int(np.isfinite(blade_m).sum()),
         passed_grass=len(np.unique(sweep.beam[behind])),
         aimed_at_wall=int(at_wall.sum()),
         passed_wall=len(np.unique(sweep.beam[beyond])),
@@ -106,7 +106,7 @@ def draw_close_up(world: World, sweeps: Sequence[Sweep], path: Path, counted: Pa
             (
                 6.0,
                 ground + 2.2,
-                f"{counted.grass_share:.0%} of {counted.met_grass:,} beams of one sweep\n"
+                f"{counted.grass_share:.0%} of {counted.hit_grass:,} beams of one sweep\n"
                 "that hit grass returned from behind it",
             ),
             (

@@ -15,10 +15,10 @@ def check_replaceable(output: Path) -> None:
         raise OutputError(f"{output}: was not written by the demo, so it is not replaced; choose another name")
 
 
-def check_place(word: str, of_street: bool) -> None:
+def check_place(text: str, of_street: bool) -> None:
     """Raise if no demo has that name, or if options are given that are ``of_street`` alone."""
-    if word not in ("street", "meadow"):
-        known = nearest_names(word, ("street", "meadow"))
-        raise ResweepError(f"demo '{word}': no such demo; {known} Your own recording: --log PATH")
-    if word == "meadow" and of_street:
+    if text not in ("street", "meadow"):
+        known = nearest_names(text, ("street", "meadow"))
+        raise ResweepError(f"demo '{text}': no such demo; {known} Your own recording: --log PATH")
+    if text == "meadow" and of_street:
         raise ResweepError("demo meadow: has its own sensors and no log; leave out --log and --sensor")

@@ -19,7 +19,7 @@ def print_results(output: Path, results: DemoResults, log: Path | None, as_json:
     for name, text in results.lines:
         typer.echo(f"{name + ':':13}{text}")
     recording = log if log is not None else output / RECORDING
-    typer.echo(f"\nMade in {results.figures['seconds']:.0f} s; look first at the picture and the report:")
+    typer.echo(f"\nFinished in {results.figures['seconds']:.0f} s; look first at the picture and the report:")
     places = (PICTURE, REPORT, RECORDING, WORLD, BANK, AGAIN)
     kinds = ("picture", "report", "recording", "world", "objects", "swept again")
     rows = [(kind, output / name) for kind, name in zip(kinds, places, strict=True) if (output / name).exists()]

@@ -14,18 +14,18 @@ from resweep.remote import find_path, is_remote
 Parser = Callable[[str], Path]
 
 
-def parse_path(word: str) -> Path:
+def parse_path(text: str) -> Path:
     """The path that an argument names, local or by URL; for arguments that take either."""
     try:
-        return find_path(word)
+        return find_path(text)
     except ResweepError as error:
         raise typer.BadParameter(str(error)) from error
 
 
-def parse_local(word: str) -> Path:
+def parse_local(text: str) -> Path:
     """The local path that an argument names; for outputs that are not written to object stores."""
-    if is_remote(found := parse_path(word)):
-        raise typer.BadParameter(f"{word}: is written to a local file or folder only; give a path, and copy it then")
+    if is_remote(found := parse_path(text)):
+        raise typer.BadParameter(f"{text}: is written to a local file or folder only; give a path, and copy it then")
     return found
 
 

@@ -51,14 +51,16 @@ Along = Annotated[str | None, option("--along", "POSES", "Fly along a poses file
 Behind = Annotated[float, typer.Option(min=0.0, metavar="M", help="How far behind the path a flight stays.")]
 Above = Annotated[float, typer.Option(min=0.0, metavar="M", help="How far above it.")]
 Size = Annotated[str, typer.Option(metavar="WxH", help="Pixels.")]
-Fov = Annotated[float | None, typer.Option(metavar="DEG", help="Angle seen across.", show_default=False)]
+Fov = Annotated[
+    float | None, typer.Option(metavar="DEG", help="Horizontal field of view, degrees.", show_default=False)
+]
 Span = Annotated[
-    float | None, typer.Option(min=0.1, metavar="M", help="Metres seen across from above.", show_default=False)
+    float | None, typer.Option(min=0.1, metavar="M", help="Width seen from above, metres.", show_default=False)
 ]
 Second = Annotated[float, typer.Option("--time", metavar="S", help="The second at which actors are seen.")]
 Frames = Annotated[int, typer.Option(min=1, max=100_000, help="Pictures of a film.")]
 Fps = Annotated[float, typer.Option(min=0.1, max=240.0, help="Pictures a second of a film.")]
-Samples = Annotated[int, typer.Option(min=1, max=4, help="Rays across and down each pixel.")]
+Samples = Annotated[int, typer.Option(min=1, max=4, help="Rays a pixel along each axis.")]
 
 # Pages in the browser.
 Reach = Annotated[

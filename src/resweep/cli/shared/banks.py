@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from resweep.cli.shared.outputs import print_outputs, print_table
 from resweep.cli.shared.targets import check_absent, check_picture, check_writable
 from resweep.errors import InputError, OutputError, ResweepError
+from resweep.files.strict_json import format_json, replace_not_finite
 
 if TYPE_CHECKING:
     from resweep.log import Log
@@ -90,7 +90,7 @@ def _print_bank(bank: Bank, path: Path, json: bool) -> None:
     """Print the assets of a bank as a table, or as JSON."""
     facts = [{**item, "known": _known(item["coverage"])} for item in (bank.facts(name) for name in bank)]
     if json:
-        typer.echo(json_format.dumps({"bank": str(path), "meta": bank.meta, "assets": facts}))
+        typer.echo(format_json(replace_not_finite({"bank": str(path), "meta": bank.meta, "assets": facts})))
         return
     rows = []
     for item in sorted(facts, key=lambda item: (item["category"], -item["n_points"])):

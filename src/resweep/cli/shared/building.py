@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,12 @@ import typer
 
 from resweep.cli.shared.inputs import open_posed
 from resweep.errors import OutputError, ResweepError
+from resweep.files.strict_json import format_json
 
 if TYPE_CHECKING:
     from resweep.build import BuildConfig
     from resweep.log import Log
     from resweep.pose import Array
-
-_COUNTS = ("n_splats", "n_volumes", "n_faces")  # of a layer in the index of a world
 
 
 def check_world_folder(output: Path, overwrite: bool) -> None:
@@ -114,12 +113,15 @@ class Recordings:
         return shlex.join([*command, "-o", "out"])
 
 
-def print_plan(log: Log, config: BuildConfig, as_json: bool, **options: Any) -> None:
-    """Print how a world would be built."""
+def print_plan(log: Log, config: BuildConfig, as_json: bool, cluster: str | None, **options: Any) -> None:
+    """Print how a world would be built; what could not be built so is an error here too."""
     from resweep.build.plan import resolve
+    from resweep.build.refusals import check_tiles_for_workers
 
     plan = resolve(log, config, progress=True, **options)
-    typer.echo(json.dumps(plan.to_dict()) if as_json else str(plan).rstrip())
+    if cluster is not None:
+        check_tiles_for_workers(plan.config, plan.stationary)
+    typer.echo(format_json(plan.to_dict()) if as_json else str(plan).rstrip())
 
 
 def build_world(
@@ -141,17 +143,19 @@ def build_world(
 def _print_world(output: Path, seconds: float) -> dict[str, Any]:
     """Print what a new world holds and from what it was built; returns that for ``--json``."""
     from resweep.worlds.store.index import read_index
+    from resweep.worlds.store.memory_sizes import count_rows
 
     index = read_index(output)
     low, high = index["bounds"]
-    counts = [(layer.get(name), layer["name"]) for layer in index["layers"] for name in _COUNTS]
-    parts = " and ".join(f"{count:,} {name}" for count, name in counts if count)
+    layers = Counter[str]()  # both layers that complete a world have one name
+    for layer in index["layers"]:
+        layers[layer["name"]] += count_rows(layer)
+    parts = " and ".join(f"{count:,} {name}" for name, count in layers.items())
     typer.echo(f"{output}: {parts} over {high[0] - low[0]:.0f} x {high[1] - low[1]:.0f} m")
     meta = index["meta"]
     if "scanner" in meta:
         typer.echo(f"{meta['scanner']}")
     typer.echo(f"from {meta['points']:,} points of {meta['sweeps']:,} sweeps, in {seconds:.1f} s")
-    layers = {str(name): count for count, name in counts if count}
     return {"layers": layers, "points": meta["points"], "sweeps": meta["sweeps"], "seconds": round(seconds, 3)}
 
 

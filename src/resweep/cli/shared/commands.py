@@ -96,8 +96,8 @@ def join_lines(text: str) -> str:
 
 def suggest_file(message: str, arguments: Sequence[str]) -> str:
     """A hint at files with names like the argument that an error message begins with, if no file has that name."""
-    for word in arguments:
-        if not message.startswith(f"{word}: no ") or is_remote(path := find_path(word)) or path.exists():
+    for argument in arguments:
+        if not message.startswith(f"{argument}: no ") or is_remote(path := find_path(argument)) or path.exists():
             continue
         parent = path.absolute().parent
         if parent.is_dir():
@@ -109,7 +109,7 @@ def suggest_file(message: str, arguments: Sequence[str]) -> str:
 
 def describe_interruption(verb: str, arguments: list[str]) -> str:
     """What an interrupted command says: whether the same command goes on where it stopped."""
-    given = {word.split("=")[0] for word in arguments}
+    given = {argument.split("=")[0] for argument in arguments}
     needed = _RESUMED_WITH.get(verb, ())
     if verb not in RESUMABLE or _NOT_RESUMED in given or not all(given.intersection(names) for names in needed):
         return "interrupted"

@@ -38,9 +38,9 @@ class Conversion:
     def __post_init__(self) -> None:
         from resweep.labels import load_labels
 
-        for word in (self.labels, self.from_labels):
-            if word is not None:
-                load_labels(word)
+        for name in (self.labels, self.from_labels):
+            if name is not None:
+                load_labels(name)
 
     def check_cloud(self) -> bool:
         """Whether the target is one cloud; raises for options that it does not take."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from resweep.errors import OutputError, ResweepError
+from resweep.files.strict_json import format_json
 
 if TYPE_CHECKING:
     from resweep.drive.safety import Campaign
 
 
-def is_run(word: str) -> bool:
+def is_run(name: str) -> bool:
     """Whether a folder holds one run."""
     from resweep.drive.run import FILE
 
-    return (Path(word) / FILE).is_file()
+    return (Path(name) / FILE).exists()  # whatever it is: reading it says what is wrong
 
 
 def drive_run(folder: Path, output: Path) -> None:
@@ -90,7 +90,7 @@ def search_cases(
     result = search_failures(HIDDEN_CAR, method, budget, campaign, campaign.seed, workers)  # type: ignore[arg-type]
     save_search(result, HIDDEN_CAR, output)
     if as_json:
-        typer.echo(json.dumps(result))
+        typer.echo(format_json(result))
         return
     first = result["runs_to_first_failure"]
     found = f"the first in run {first}" if first else "none"
@@ -99,7 +99,7 @@ def search_cases(
 
 def _print(summary: dict[str, Any], output: Path, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(summary))
+        typer.echo(format_json(summary))
         return
     if len(summary["rows"]) == 1:
         row = summary["rows"][0]
@@ -124,4 +124,4 @@ def _print(summary: dict[str, Any], output: Path, as_json: bool) -> None:
         if summary[key] is not None:
             typer.echo(f"  {text}: {summary[key]:.2f} m")
     if summary["median_ttc_s"] is not None:
-        typer.echo(f"  median of the least times to collision: {summary['median_ttc_s']:.1f} s")
+        typer.echo(f"  median of the minimum times to collision: {summary['median_ttc_s']:.1f} s")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import typer
 from resweep.cli.shared.inputs import find_poses, open_posed, open_recording, report_skipped
 from resweep.cli.shared.outputs import print_outputs
 from resweep.errors import ResweepError
+from resweep.files.strict_json import format_json
 
 if TYPE_CHECKING:
     from resweep.build import BuildConfig
@@ -67,7 +67,7 @@ def hold_out(
     log = find_poses(log) if odometry else log
     held = list(range(every - 1, len(log), every)) if every is not None else []
     try:
-        held += [int(word) for word in (listed or "").split(",") if word.strip()]
+        held += [int(text) for text in (listed or "").split(",") if text.strip()]
     except ValueError as error:
         raise ResweepError(f"--holdout '{listed}': expected sweep numbers such as 5 or 3,7") from error
     partial = None if output is None else find_partial(output)
@@ -99,7 +99,7 @@ def print_report(report: Report, output: Path | None, per_class: bool, as_json: 
         facts: dict[str, Any] = {"sweeps": len(report.per_sweep), "labels": report.settings["labels"], **report.metrics}
         if report.placements:
             facts["placements"] = report.placements
-        typer.echo(json.dumps({**facts, "per_class": report.per_class} if per_class else facts, allow_nan=False))
+        typer.echo(format_json({**facts, "per_class": report.per_class} if per_class else facts))
         return
     console = make_console()
     console.print(report)

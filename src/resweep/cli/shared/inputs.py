@@ -124,22 +124,22 @@ def report_unknown_sensor(path: Path | str, log: Log) -> None:
         typer.echo(f"{path}: {SENSOR_UNKNOWN}", err=True)
 
 
-def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bool = False) -> Trajectory | Array:
-    """The poses that ``word`` gives: a `Trajectory`, or (n, 4, 4) where the sensor stands at each.
+def read_motion(text: str, rate_hz: float | None, standing: bool, keep_going: bool = False) -> Trajectory | Array:
+    """The poses that ``text`` gives: a `Trajectory`, or (n, 4, 4) where the sensor stands at each.
 
-    ``word`` is a poses file, the folder of a log, or ``x,y,z[,yaw_deg]`` for one standing pose. With
+    ``text`` is a poses file, the folder of a log, or ``x,y,z[,yaw_deg]`` for one fixed pose. With
     ``keep_going``, bad poses of a log are left out.
     """
     from resweep.io import load_poses
 
-    if (values := parse_numbers(word)) is not None:
-        return _parse_pose(word, values)
-    path = find_path(word)
+    if (values := parse_numbers(text)) is not None:
+        return _parse_pose(text, values)
+    path = find_path(text)
     if not path.exists():
-        raise InputError(f"{word}: no such poses file; give a file, a log's folder, or x,y,z[,yaw_deg]")
+        raise InputError(f"{text}: no such poses file; give a file, a log's folder, or x,y,z[,yaw_deg]")
     if path.is_dir():
         log = open_posed(path, keep_going, pose_rate=rate_hz, poses_only=True)
-        report_skipped(word, log)
+        report_skipped(text, log)
         log.require_poses()
         log.require_beams("it gives no poses")
         return log.poses if standing else log.trajectory
@@ -148,38 +148,38 @@ def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bo
     return load_poses(path, rate_hz=rate_hz)
 
 
-def _parse_pose(word: str, values: list[float]) -> Array:
+def _parse_pose(text: str, values: list[float]) -> Array:
     import math
 
     from resweep.pose import from_xyz_rpy
 
     if len(values) not in (3, 4):
-        raise ResweepError(f"poses '{word}': {len(values)} numbers; one pose is x,y,z or x,y,z,yaw_deg")
+        raise ResweepError(f"poses '{text}': {len(values)} numbers; one pose is x,y,z or x,y,z,yaw_deg")
     if not all(map(math.isfinite, values)):
-        raise ResweepError(f"poses '{word}': every number must be finite")
+        raise ResweepError(f"poses '{text}': every number must be finite")
     x, y, z, yaw_deg = (*values, 0.0)[:4]
     return from_xyz_rpy(x, y, z, yaw=math.radians(yaw_deg))[None]
 
 
-def mount_sensor(motion: Trajectory | Array, word: str | None) -> Trajectory | Array:
-    """Poses of a sensor mounted ``word`` = ``x,y,z`` metres from the frame that ``motion`` moves."""
+def mount_sensor(motion: Trajectory | Array, text: str | None) -> Trajectory | Array:
+    """Poses of a sensor mounted ``text`` = ``x,y,z`` metres from the frame that ``motion`` moves."""
     from resweep.pose import Trajectory
 
-    T_frame_sensor = parse_offset(word)
+    T_frame_sensor = parse_offset(text)
     if T_frame_sensor is None:
         return motion
     return motion.offset(T_frame_sensor) if isinstance(motion, Trajectory) else motion @ T_frame_sensor
 
 
-def parse_offset(word: str | None) -> Array | None:
+def parse_offset(text: str | None) -> Array | None:
     """``T_frame_sensor`` (4, 4) of ``x,y,z`` metres; None for None."""
     from resweep.pose import from_xyz_rpy
 
-    if word is None:
+    if text is None:
         return None
-    values = parse_numbers(word)
+    values = parse_numbers(text)
     if values is None or len(values) != 3 or not all(abs(value) < 1e9 for value in values):
-        raise ResweepError(f"--offset '{word}': expected three numbers x,y,z in metres, such as 0,0,1.73")
+        raise ResweepError(f"--offset '{text}': expected three numbers x,y,z in metres, such as 0,0,1.73")
     x, y, z = values
     return from_xyz_rpy(x, y, z)
 
@@ -189,14 +189,14 @@ def parse_settings(settings: list[str]) -> dict[str, Any]:
     import yaml
 
     changes: dict[str, Any] = {}
-    for word in settings:
-        key, equals, value = word.partition("=")
+    for text in settings:
+        key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise ResweepError(f"--set '{word}': expected FIELD=VALUE, such as beam.rays=single")
+            raise ResweepError(f"--set '{text}': expected FIELD=VALUE, such as beam.rays=single")
         try:
             changes[key.strip()] = yaml.safe_load(value)
         except yaml.YAMLError as error:
-            raise ResweepError(f"--set '{word}': the value is not valid YAML") from error
+            raise ResweepError(f"--set '{text}': the value is not valid YAML") from error
     return changes
 
 

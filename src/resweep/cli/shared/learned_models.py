@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from resweep.errors import ResweepError, nearest_names
+from resweep.files.strict_json import format_json, replace_not_finite
 
 if TYPE_CHECKING:
     from resweep.build import BuildConfig
@@ -33,11 +33,11 @@ def choose_realism(
 
     seed = training["seed"]
     given: dict[str, Any] = {"pairs": {"folds": folds, "seed": seed}, "transferable": transferable}
-    for name, option, word in (("drop", "--variant", drops), ("intensity", "--intensity", intensity)):
-        if word != _NONE and word not in VARIANTS:
-            raise ResweepError(f"{option} '{word}': {nearest_names(word, [*VARIANTS, _NONE])}")
-        fitting = {"variant": word, "training": training, "trees": {"seed": seed}}
-        given[name] = None if word == _NONE else fitting
+    for name, option, variant in (("drop", "--variant", drops), ("intensity", "--intensity", intensity)):
+        if variant != _NONE and variant not in VARIANTS:
+            raise ResweepError(f"{option} '{variant}': {nearest_names(variant, [*VARIANTS, _NONE])}")
+        fitting = {"variant": variant, "training": training, "trees": {"seed": seed}}
+        given[name] = None if variant == _NONE else fitting
     return validate(nest_settings(settings, given), RealismConfig, "--set")
 
 
@@ -72,7 +72,8 @@ def _print_realism(output: Path, card: RealismCard, seconds: float, as_json: boo
         typer.echo(f"intensity by {card.intensity.variant}, {card.intensity.parameters:,} weights: {shown}")
     if as_json:
         scores = {name: part.scores for name, part in card.parts.items()}
-        typer.echo(json.dumps({"output": str(output), "sweeps": _count_sweeps(card), "seconds": seconds, **scores}))
+        facts = {"output": str(output), "sweeps": _count_sweeps(card), "seconds": seconds, **scores}
+        typer.echo(format_json(replace_not_finite(facts)))
 
 
 def _count_sweeps(card: RealismCard) -> int:
@@ -102,4 +103,4 @@ def print_semantics(output: Path, card: SegmentationCard, as_json: bool) -> None
         kept = {"model": str(output), "trained_on": [item.log for item in card.trained_on]}
         rest = {"scored_on": list(scores.on), "validation_miou": card.validated and card.validated.miou}
         best = {"accuracy": scores.accuracy, "miou": scores.miou, "iou": dict(scores.iou)}
-        typer.echo(json.dumps({**kept, **rest, **best}))
+        typer.echo(format_json(replace_not_finite({**kept, **rest, **best})))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 
 import typer
 
+from resweep.files.strict_json import format_json
 from resweep.memory import format_memory
 from resweep.remote import is_remote
 
@@ -22,7 +22,7 @@ def print_outputs(rows: Iterable[Row], as_json: bool = False, **facts: Any) -> N
     outputs = [(what, path, *_measure(path)) for what, path in rows]
     if as_json:
         listed = [{"what": what, "path": str(path), "bytes": size} for what, path, size, _ in outputs]
-        typer.echo(json.dumps({**facts, "outputs": listed}, allow_nan=False))
+        typer.echo(format_json({**facts, "outputs": listed}))
         return
     kinds = max(6, *(len(what) for what, *_ in outputs))
     paths = max(4, *(len(str(path)) for _, path, *_ in outputs))

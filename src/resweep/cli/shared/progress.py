@@ -67,9 +67,11 @@ class Tally:
 
     def report_unknown(self, world: World | StreamedWorld) -> None:
         """Print what share of beams look where nothing was recorded; warn of sweeps that have no return."""
+        from resweep.worlds.layers import KINDS
+
         if world.observed is not None:
             typer.echo(f"{100 * self.unknown_share:.1f} % of the beams look where nothing was recorded")
-        elif any(layer.kind in ("splats", "volumes") for layer in world.layers):
+        elif any(KINDS[layer.kind].keeps_extra for layer in world.layers):  # built from a recording
             typer.echo("the world does not know which space was recorded; build it again to tell empty from unknown")
         if self.empty:
             typer.echo(f"resweep: warning: {self.empty:,} of {self.sweeps:,} sweeps have no return", err=True)

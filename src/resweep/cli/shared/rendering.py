@@ -27,9 +27,9 @@ def check_options(output: Path, kind: str, projection: str, overwrite: bool) -> 
     if suffix not in (".png", *FILMS):
         raise ResweepError(f"{output}: pictures are .png, films {' or '.join(FILMS)}; choose one of them")
     check_absent(output, overwrite, "-o")
-    for option, word, known in (("--view", kind, VIEWS), ("--camera", projection, _PROJECTIONS)):
-        if word not in known:
-            raise ResweepError(f"{option} '{word}': unknown; {nearest_names(word, known)}")
+    for option, text, known in (("--view", kind, VIEWS), ("--camera", projection, _PROJECTIONS)):
+        if text not in known:
+            raise ResweepError(f"{option} '{text}': unknown; {nearest_names(text, known)}")
     if suffix == ".mp4":
         require("imageio_ffmpeg", "an MP4")
     check_writable(output)
@@ -40,10 +40,10 @@ def make_camera(projection: str, size: str, fov: float | None, span: float | Non
     from resweep.config import validate
     from resweep.viewer.camera import Camera
 
-    words = size.lower().split("x")
-    if len(words) != 2 or not all(word.strip().isdigit() for word in words):
+    sides = size.lower().split("x")
+    if len(sides) != 2 or not all(text.strip().isdigit() for text in sides):
         raise ResweepError(f"--size '{size}': expected pixels as WxH, such as 1280x720")
-    data: dict[str, object] = {"projection": projection, "width": int(words[0]), "height": int(words[1])}
+    data: dict[str, object] = {"projection": projection, "width": int(sides[0]), "height": int(sides[1])}
     if fov is not None or projection == "panoramic":
         data["fov_deg"] = 360.0 if fov is None else fov
     if span is not None:
@@ -53,15 +53,15 @@ def make_camera(projection: str, size: str, fov: float | None, span: float | Non
     return camera
 
 
-def parse_point(option: str, word: str | None) -> Array | None:
+def parse_point(option: str, text: str | None) -> Array | None:
     """The place (3,) that an option gives, metres; None for None."""
     import numpy as np
 
-    if word is None:
+    if text is None:
         return None
-    values = parse_numbers(word)
+    values = parse_numbers(text)
     if values is None or len(values) != 3 or not np.isfinite(values).all():
-        raise ResweepError(f"{option} '{word}': expected x,y,z in metres, such as 10,-4,2.5")
+        raise ResweepError(f"{option} '{text}': expected x,y,z in metres, such as 10,-4,2.5")
     return np.array(values)
 
 
@@ -91,12 +91,12 @@ def draw_place(
     return "film", camera
 
 
-def _read_path(word: str | None, own: Trajectory | None) -> Trajectory | None:
+def _read_path(text: str | None, own: Trajectory | None) -> Trajectory | None:
     from resweep.pose import Trajectory
 
-    if word is None:
+    if text is None:
         return own
-    motion = read_motion(word, None, False)
+    motion = read_motion(text, None, False)
     if not isinstance(motion, Trajectory):
-        raise ResweepError(f"--along '{word}': is one place; a flight goes along a poses file or a log")
+        raise ResweepError(f"--along '{text}': is one place; a flight goes along a poses file or a log")
     return motion

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +9,11 @@ import typer
 
 from resweep.cli.shared.outputs import print_table
 from resweep.errors import ResweepError
+from resweep.files.strict_json import format_json
 
 if TYPE_CHECKING:
     from resweep.calibrate import SensorFit
-    from resweep.calibrate.sensor.fit_sensor import Character
+    from resweep.calibrate.sensor.fit_sensor import SensorFigures
     from resweep.sensors import Sensor
 
 
@@ -29,7 +29,7 @@ def fit_to_log(log: str, output: Path | None, plot: bool, json: bool) -> None:
         with atomic_file(output) as temporary:
             temporary.write_text(found.sensor.to_yaml(), encoding="utf-8")
     if json:
-        typer.echo(json_format.dumps(_record_fit(found, output), indent=2))
+        typer.echo(format_json(_record_fit(found, output), indent=2))
     else:
         _print_fit(found)
         typer.echo(str(output) if output else "give -o NAME.yaml to keep it")
@@ -42,14 +42,16 @@ def draw_pattern(sensor: Sensor, path: Path, json: bool) -> None:
     from resweep.sensors.pattern_plot import plot_sensor
 
     plot_sensor(sensor, path)
-    typer.echo(json_format.dumps({"name": sensor.name, "png": str(path)}) if json else str(path))
+    typer.echo(format_json({"name": sensor.name, "png": str(path)}) if json else str(path))
 
 
 def _record_fit(found: SensorFit, output: Path | None) -> dict[str, Any]:
     """A fitted sensor for ``--json``."""
+    from resweep.sensors import measure_pattern
+
     return {
         **found.sensor.model_dump(mode="json", exclude_none=True),
-        **_count_figures(found.sensor),
+        **measure_pattern(found.sensor),
         "nearest": found.pattern.nearest.name,
         "elevation_rms_deg": round(found.pattern.elevation_rms_deg, 3),
         "character": found.figures.to_dict(),
@@ -87,44 +89,28 @@ def _print_fit(found: SensorFit) -> None:
     _print_figures(found.figures)
 
 
-def _print_figures(character: Character) -> None:
+def _print_figures(figures: SensorFigures) -> None:
     from rich.table import Table
 
     from resweep.terminal import make_console
 
-    table = Table(box=None, pad_edge=False, header_style="bold", title=f"from {character.basis}", title_justify="left")
+    table = Table(box=None, pad_edge=False, header_style="bold", title=f"from {figures.basis}", title_justify="left")
     for title in ("figure", "value", "what it rests on, or why it is unknown"):
         table.add_column(title, overflow="fold")
-    for name, quantity in character.quantities.items():
+    for name, quantity in figures.quantities.items():
         table.add_row(name, quantity.describe(), quantity.note)
     make_console().print(table)
 
 
-def _count_figures(sensor: Sensor) -> dict[str, Any]:
-    """What a table shows of a sensor; counted from the firing pattern itself."""
-    from resweep.sensors import fire
-    from resweep.sensors.pattern_plot import angles_deg
-
-    firing = fire(sensor)
-    lowest, highest = firing.direction[:, 2].argmin(), firing.direction[:, 2].argmax()
-    elevation = angles_deg(firing.direction[[lowest, highest]])[1]
-    return {
-        "channels": sensor.n_channels,
-        "elevation_from_deg": round(float(elevation[0]), 2),
-        "elevation_to_deg": round(float(elevation[1]), 2),
-        "azimuth_step_deg": round(firing.azimuth_step_deg, 5),
-        "pulses_per_sweep": len(firing),
-        "sweep_period_s": sensor.sweep_period_s,
-    }
-
-
 def print_catalog(catalog: list[Sensor], json: bool) -> None:
     """Print sensors, one a line, or as JSON."""
-    rows = [(sensor, _count_figures(sensor)) for sensor in catalog]
+    from resweep.sensors import measure_pattern
+
+    rows = [(sensor, measure_pattern(sensor)) for sensor in catalog]
     if json:
         keys = ("name", "title", "range_min_m", "range_max_m")
         brief = [{**{key: getattr(sensor, key) for key in keys}, **figures} for sensor, figures in rows]
-        typer.echo(json_format.dumps(brief, indent=2))
+        typer.echo(format_json(brief, indent=2))
         return
     cells = [
         (
@@ -144,9 +130,11 @@ def print_catalog(catalog: list[Sensor], json: bool) -> None:
 
 def print_spec(sensor: Sensor, json: bool) -> None:
     """Print the YAML of a sensor, with what follows from it as comments; or all of it as JSON."""
-    figures = _count_figures(sensor)
+    from resweep.sensors import measure_pattern
+
+    figures = measure_pattern(sensor)
     if json:
-        typer.echo(json_format.dumps({**sensor.model_dump(mode="json", exclude_none=True), **figures}, indent=2))
+        typer.echo(format_json({**sensor.model_dump(mode="json", exclude_none=True), **figures}, indent=2))
         return
     typer.echo(sensor.to_yaml(), nl=False)
     typer.echo(f"# {figures['pulses_per_sweep']:,} pulses in a sweep of {figures['sweep_period_s']:g} s")

@@ -118,7 +118,7 @@ class ChosenSensor:
 
     def __init__(
         self,
-        word: str | None,
+        name: str | None,
         course: Course,
         changes: dict[str, Any],
         noise: float | None,
@@ -128,9 +128,9 @@ class ChosenSensor:
         from resweep.sensors import load_sensor
         from resweep.simulate.realism import load_realism
 
-        if word is None and course.like is None:
+        if name is None and course.like is None:
             raise ResweepError("--sensor: missing; give a name from 'resweep sensors', or a YAML file")
-        self.name = word or RECORDED
+        self.name = name or RECORDED
         self.noise, self._settings = noise, settings
         if self.name == RECORDED:
             rate = changes["rotation_rate_hz"]
@@ -237,26 +237,26 @@ def _describe_noise(sensor: Sensor, own: Sensor) -> str:
     return now if now == before else f"{now} (the sensor's own: {before})"
 
 
-def print_simulation(made: Simulation, choice: ChosenSensor, target: LogTarget, as_json: bool) -> None:
+def print_simulation(simulation: Simulation, choice: ChosenSensor, target: LogTarget, as_json: bool) -> None:
     """Print how much was simulated, with which noise, and how fast."""
     from resweep.cli.shared.outputs import print_outputs
     from resweep.cli.shared.writing import name_resumed
 
-    tally, total = made.tally, len(made.drive)
-    pace, before = tally.sweeps / made.seconds, total - tally.sweeps
+    tally, total = simulation.tally, len(simulation.drive)
+    pace, before = tally.sweeps / simulation.seconds, total - tally.sweeps
     many = "1 sweep" if total == 1 else f"{total:,} sweeps"
-    typer.echo(f"{target.path}: {many} of {made.what} as {target.format}{name_resumed(before)}")
-    noise = f"range noise {made.noise}"
+    typer.echo(f"{target.path}: {many} of {simulation.what} as {target.format}{name_resumed(before)}")
+    noise = f"range noise {simulation.noise}"
     if choice.noise is None and choice.name == RECORDED:
         noise = f"{noise}: the world holds the recording's, --noise-m adds to it"
     if choice.model is not None and choice.model.card.noise is not None:
         noise = f"{noise}; the learned model adds its own"
     new = " of the new ones" if before else ""
     typer.echo(f"{tally.returns:,} returns on {tally.beams:,} beams{new}, {noise}")
-    speed = f"{pace:.1f} sweeps a second, {pace * made.period_s:.2f} × real time"
-    typer.echo(f"{made.seconds:.1f} s with writing, {speed}")
-    tally.report_unknown(made.place)
-    share = None if made.place.observed is None else tally.unknown_share
+    speed = f"{pace:.1f} sweeps a second, {pace * simulation.period_s:.2f} × real time"
+    typer.echo(f"{simulation.seconds:.1f} s with writing, {speed}")
+    tally.report_unknown(simulation.place)
+    share = None if simulation.place.observed is None else tally.unknown_share
     counts = {"sweeps": tally.sweeps, "beams": tally.beams, "returns": tally.returns}
-    facts = {"output": str(target.path), **counts, "unknown_share": share, "seconds": made.seconds}
+    facts = {"output": str(target.path), **counts, "unknown_share": share, "seconds": simulation.seconds}
     print_outputs([("log", target.path)], as_json, **facts)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import json
 from typing import Any
 
 import typer
 
 from resweep.errors import ResweepError
+from resweep.files.strict_json import format_json
 
 SENSOR: dict[str, Any] = {
     "name": "my-lidar",
@@ -74,6 +74,6 @@ def print_settings(what: str, template: bool, schema: bool, given: bool) -> bool
         raise ResweepError("--template and --schema stand alone; leave out the other arguments, or these")
     room, name, example, title = _MODELS[what]
     model = getattr(importlib.import_module(room), name)
-    text = make_template(model, example, title).rstrip() if template else json.dumps(make_schema(model), indent=2)
+    text = make_template(model, example, title).rstrip() if template else format_json(make_schema(model), indent=2)
     typer.echo(text)
     return True

@@ -37,7 +37,7 @@ def locks(name: str, reads: Sequence[str] = ()) -> Callable[[Callable[P, T]], Ca
             output = given.get(name)
             if output is None:
                 return verb(*arguments, **options)
-            paths = (find_path(word) for parameter in reads for word in _list_texts(given.get(parameter)))
+            paths = (find_path(text) for parameter in reads for text in _list_texts(given.get(parameter)))
             inputs = Inputs(path for path in paths if not is_remote(path))
             with lock_output(find_path(output), inputs.check):
                 return verb(*arguments, **options)
@@ -53,14 +53,14 @@ def describe_work(given: Mapping[str, object]) -> dict[str, str]:
     These are its arguments, and of every file or folder they name the path, size and time of change.
     """
     arguments = {name: value for name, value in sorted(given.items()) if name not in _NO_PART}
-    found = [_find(word) for value in arguments.values() for word in _list_texts(value)]
+    found = [_find(text) for value in arguments.values() for text in _list_texts(value)]
     return {"config": repr(arguments), "inputs": "\n".join(describe_files(path for path in found if path is not None))}
 
 
-def _find(word: str) -> Path | None:
+def _find(text: str) -> Path | None:
     """The path that an argument names, if it names anything that exists."""
-    if not is_remote(path := find_path(word)):
-        return path if os.path.exists(word) else None
+    if not is_remote(path := find_path(text)):
+        return path if os.path.exists(text) else None
     recover_output(path)
     return path if path.exists() else None
 

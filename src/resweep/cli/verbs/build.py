@@ -66,7 +66,7 @@ def build(
     given = Recordings(logs, parse_slice(sweeps), keep_going, how)
     joined = given.join(chosen, odometry, align)
     if dry_run:
-        print_plan(joined, chosen, as_json, tile_m=tile, memory=bound)
+        print_plan(joined, chosen, as_json, cluster, tile_m=tile, memory=bound)
         return
     kept = {"tile_m": tile, "memory": bound, "overwrite": overwrite, "resume": resume}
     facts = build_world(given, joined, chosen, output, cluster, **kept)

@@ -53,6 +53,8 @@ def dataset(
         raise ResweepError("--workers: counts threads of this process; leave it out, or --cluster")
     threads = limit_workers(chosen, workers, parse_memory(memory))
     with open_workers(cluster) as elsewhere:
-        made = generate(chosen, output, workers=threads if cluster is None else elsewhere)
-    typer.echo(f"{output}: {made.sweeps:,} sweeps in {made.runs} runs as {chosen.layout}{name_resumed(made.resumed)}")
-    print_outputs([("dataset", output)], as_json, sweeps=made.sweeps, runs=made.runs, resumed=made.resumed)
+        summary = generate(chosen, output, workers=threads if cluster is None else elsewhere)
+    typer.echo(
+        f"{output}: {summary.sweeps:,} sweeps in {summary.runs} runs as {chosen.layout}{name_resumed(summary.resumed)}"
+    )
+    print_outputs([("dataset", output)], as_json, sweeps=summary.sweeps, runs=summary.runs, resumed=summary.resumed)

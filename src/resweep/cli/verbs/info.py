@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import typer
 
 from resweep.cli.options import outputs, recordings
 from resweep.cli.shared.facts import collapse, format_fact
+from resweep.files.strict_json import format_json, replace_not_finite
 
 
 def info(
@@ -32,7 +31,7 @@ def info(
 
     facts = describe(path, labels, parse_cloud(bounds, resolution, intensity_scale))
     if as_json:
-        typer.echo(json.dumps(facts))
+        typer.echo(format_json(replace_not_finite(facts)))  # columns of points may hold NaN
         return
     from rich.table import Table
 

@@ -22,6 +22,6 @@ def merge(
     """
     from resweep.io import merge_nuscenes
 
-    made = merge_nuscenes(sources, output)
-    typer.echo(f"{output}: {made.samples:,} samples in {len(made.scenes)} scenes: {', '.join(made.scenes)}")
-    print_outputs([("dataset", output)], as_json, samples=made.samples, scenes=list(made.scenes))
+    merged = merge_nuscenes(sources, output)
+    typer.echo(f"{output}: {merged.samples:,} samples in {len(merged.scenes)} scenes: {', '.join(merged.scenes)}")
+    print_outputs([("dataset", output)], as_json, samples=merged.samples, scenes=list(merged.scenes))

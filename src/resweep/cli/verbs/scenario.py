@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import typer
 
 from resweep.cli.options import outputs, sensing
 from resweep.errors import ResweepError
+from resweep.files.strict_json import format_json
 
 
 def scenario(
@@ -35,6 +34,6 @@ def scenario(
         raise ResweepError("scenario: give a FILE to check, or --template or --schema to write one")
     chosen = load_scenario(file)
     if as_json:
-        typer.echo(json.dumps(chosen.model_dump(mode="json", exclude_none=True)))
+        typer.echo(format_json(chosen.model_dump(mode="json", exclude_none=True)))
         return
     print_scenario(chosen, file)

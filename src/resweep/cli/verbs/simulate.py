@@ -68,5 +68,5 @@ def simulate(
     target = LogTarget(output, format, overwrite, given, points)
     check_folder(output, overwrite)
     how = {"seed": seed, "threads": threads, "memory_bytes": bound}
-    made = simulate_drive(world, up, course, choice, target, cluster, **how)
-    print_simulation(made, choice, target, as_json)
+    simulation = simulate_drive(world, up, course, choice, target, cluster, **how)
+    print_simulation(simulation, choice, target, as_json)

@@ -48,7 +48,7 @@ def view(
             text = f"-o: draws one log, got {len(paths)} paths; leave out -o to compare them in the browser"
             raise ResweepError(text)
         drawn = draw_sweep(paths[0], output, sweep, reach, options, overwrite)
-        print_outputs([("picture", made) for made in drawn], as_json)
+        print_outputs([("picture", picture) for picture in drawn], as_json)
         return
     check_saved(save, overwrite)
     with show_pages(paths, sweep, host, port, budget, panes=save is None, seed=seed, memory=memory, **options) as show:

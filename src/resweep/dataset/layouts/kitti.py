@@ -6,7 +6,6 @@ ask for images; they are no photographs. The truth of each sweep is in the folde
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from resweep.dataset.layouts.kitti_labels import format_objects
 from resweep.dataset.layouts.run_files import UNIT, RunFacts, pack_points
 from resweep.errors import InputError
 from resweep.files import write_file
+from resweep.files.strict_json import format_json
 from resweep.io.datasets.kitti.kitti_camera import KittiCamera
 from resweep.pose import Array
 from resweep.sweep import Sweep
@@ -56,7 +56,7 @@ def write_dataset(output: Path, runs: Sequence[RunFacts]) -> None:
     sets["trainval"], sets["test"] = sorted(sets["train"] + sets["val"]), []
     for name, stems in sets.items():
         write_file(output / "ImageSets" / f"{name}.txt", "".join(f"{stem}\n" for stem in stems).encode())
-    write_file(output / FRAMES, (json.dumps(frames, indent=1) + "\n").encode())
+    write_file(output / FRAMES, (format_json(frames, indent=1) + "\n").encode())
 
 
 def _has_labels(file: Path, truth: Path) -> bool:

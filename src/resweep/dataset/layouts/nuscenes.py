@@ -7,7 +7,6 @@ joined.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +16,8 @@ from resweep.boxes import Boxes
 from resweep.dataset.actor_annotations import Annotations
 from resweep.dataset.layouts.run_files import RunFacts, read_objects
 from resweep.files import write_file
+from resweep.files.strict_json import format_json, parse_json
+from resweep.files.untrusted import read_bytes
 from resweep.io.datasets.nuscenes.annotations import find_unnamed
 from resweep.io.datasets.nuscenes.classes import LABELS, warn_unnamed
 from resweep.io.datasets.nuscenes.ground_mask import GroundMask, name_map_file
@@ -54,20 +55,20 @@ def write_run(folder: Path, run: RunFacts) -> None:
     if scene.lidarseg:
         mapping, seen = map_labels(run.labels, LABELS), set()
         for at, frame in enumerate(frames):
-            points = np.fromfile(root / scene.scan_file(frame.time), "<f4").reshape(-1, 5)[:, :3]
+            points = np.frombuffer(read_bytes(root / scene.scan_file(frame.time)), "<f4").reshape(-1, 5)[:, :3]
             label, _ = kitti_bin.read_labels(folder / "labels" / f"{at:06d}.label", len(points))
             mask.add(transform(frame.pose, points), mapping.map(label))
             seen.update(np.unique(label).tolist())
         warn_unnamed(f"dataset '{run.dataset}'", "labels", mapping.lost_names(np.array(sorted(seen), np.int64)))
     warn_unnamed(f"dataset '{run.dataset}'", "boxes", find_unnamed(frames, run.labels))
     write_file(root / name_map_file(scene.logfile), mask.encode())
-    write_file(folder / _TABLES, (json.dumps(make_tables(scene, frames)) + "\n").encode())
+    write_file(folder / _TABLES, (format_json(make_tables(scene, frames)) + "\n").encode())
 
 
 def write_dataset(output: Path, runs: Sequence[RunFacts]) -> None:
     """Write the tables of all runs as one set."""
     names = [f"{output / run.name / _TABLES}" for run in runs]
-    parts: list[SceneTables] = [json.loads(Path(name).read_text(encoding="utf-8")) for name in names]
+    parts: list[SceneTables] = [parse_json(read_bytes(name)) for name in names]
     write_tables(join_tables(parts, names), output / _describe(runs[0]).version)
 
 

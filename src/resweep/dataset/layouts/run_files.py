@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ from resweep import portable
 from resweep.boxes import BOX_MARGIN_M
 from resweep.dataset.actor_annotations import Annotations
 from resweep.files import write_file
+from resweep.files.strict_json import format_json, parse_json
+from resweep.files.untrusted import read_bytes
 from resweep.io import poses
 from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA, KittiCamera
 from resweep.io.files import kitti_bin
@@ -59,7 +60,7 @@ def write_truth(folder: Path, at: int, sweep: Sweep, found: Annotations) -> None
     write_file(folder / "velocity" / f"{stem}.bin", still, sparse=True)
     write_file(folder / "time" / f"{stem}.bin", (sweep.time - sweep.timestamp).astype("<f4"))
     record = {"timestamp": sweep.timestamp, "box_margin_m": BOX_MARGIN_M, "objects": found.rows()}
-    write_file(folder / "boxes" / f"{stem}.json", (json.dumps(record) + "\n").encode())
+    write_file(folder / "boxes" / f"{stem}.json", (format_json(record) + "\n").encode())
 
 
 def write_poses(folder: Path, run: RunFacts) -> None:
@@ -72,7 +73,7 @@ def write_poses(folder: Path, run: RunFacts) -> None:
 
 def read_objects(folder: Path, at: int) -> list[dict[str, Any]]:
     """The objects that a complete sweep's boxes list."""
-    record = json.loads((folder / "boxes" / f"{at:06d}.json").read_text(encoding="utf-8"))
+    record = parse_json(read_bytes(folder / "boxes" / f"{at:06d}.json"))
     objects: list[dict[str, Any]] = record["objects"]
     return objects
 

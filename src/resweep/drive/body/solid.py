@@ -12,8 +12,9 @@ from resweep import _core
 from resweep.drive.vehicles import Vehicle
 from resweep.errors import ResweepError
 from resweep.labels import LabelSet, list_broader_categories
+from resweep.pose import Array
 from resweep.scenario.ground import Ground, find_ground
-from resweep.worlds import Instances, Layer, StreamedWorld, World
+from resweep.worlds import Layer, Mesh, StreamedWorld, World
 
 _HARD = ("tree", "trunk")
 _ABOVE_ROOF_M = 1.0  # what hangs higher than this above the roof is never struck
@@ -29,8 +30,8 @@ def make_solid(world: World, vehicle: Vehicle) -> Ground:
     whole: Ground | None = None
     layers: list[Layer] = []
     for layer in world.layers:
-        if isinstance(layer, Instances):
-            kept: Layer | None = _cut_instances(layer, soft, vehicle)
+        if layer.mesh is not None and layer.transforms is not None:
+            kept: Layer | None = _cut_copies(layer, layer.mesh, layer.transforms, soft, vehicle)
         elif layer.solid and np.isin(layer.label, soft).any():
             whole = find_ground(world) if whole is None else whole
             kept = _cut_layer(layer, soft, vehicle, whole)
@@ -60,17 +61,17 @@ def find_soft_labels(labels: LabelSet) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _cut_instances(layer: Instances, soft: tuple[int, ...], vehicle: Vehicle) -> Layer | None:
+def _cut_copies(layer: Layer, mesh: Mesh, transforms: Array, soft: tuple[int, ...], vehicle: Vehicle) -> Layer | None:
     """Copies of a mesh without its low leaves, and without leaves above the roof; heights count from its own foot."""
-    yields = np.isin(layer.mesh.label, soft)
+    yields = np.isin(mesh.label, soft)
     if not yields.any() or (layer.label >= 0).any():
         return layer
-    scale = np.sqrt((layer.transforms[:, :, 2].astype(np.float64) ** 2).sum(axis=1))
-    z = layer.mesh.vertices[:, 2][layer.mesh.faces].astype(np.float64)
+    scale = np.sqrt((transforms[:, :, 2].astype(np.float64) ** 2).sum(axis=1))
+    z = mesh.vertices[:, 2][mesh.faces].astype(np.float64)
     low = z.max(axis=1) * float(scale.max()) <= vehicle.pushes_through_m
     high = z.min(axis=1) * float(scale.min()) > vehicle.height_m + _ABOVE_ROOF_M
     keep = ~(yields & (low | high))
-    return layer.with_(mesh=layer.mesh.select(keep)) if keep.any() else None
+    return layer.with_(mesh=mesh.select(keep)) if keep.any() else None
 
 
 def _cut_layer(layer: Layer, soft: tuple[int, ...], vehicle: Vehicle, ground: Ground) -> Layer | None:

@@ -110,7 +110,7 @@ class Avoider:
                 self.tracker.update(self._detect(scan), scan.end_s)
         s, d = (float(value[0]) for value in self.lane.project(np.array([self.localizer.pose[:2]])))
         motions = self._sample(s, d)
-        free, passing = self._judge(motions, observation.time_s)
+        free, passing = self._check_clearance(motions, observation.time_s)
         if not free.any():
             self.emergencies += 1
             home = int(np.flatnonzero(motions.acceleration == motions.acceleration.min())[0])
@@ -153,7 +153,7 @@ class Avoider:
         cost = cost + settings.aside_weight * offset[:, 0] ** 2 + np.maximum(0.0, final[:, -1] - self.desired_mps)
         return Candidates(times, along, across, final, a[:, 0], offset[:, 0], cost)
 
-    def _judge(self, motions: Candidates, now_s: float) -> tuple[Array, Array]:
+    def _check_clearance(self, motions: Candidates, now_s: float) -> tuple[Array, Array]:
         """Whether each motion (c,) stays clear of every predicted obstacle, and how fast it passes what may drift, m/s.
 
         That is 0 where the vehicle is slow already, and stays so.

@@ -68,14 +68,14 @@ class Navigator:
             return (0.0, 0.0)
         return self._follow(self.path)
 
-    def price(self) -> Array:
+    def compute_costs(self) -> Array:
         """What a step in each cell costs; infinity where the vehicle does not pass."""
         settings = self.config
         solid = (self.map.cost >= LETHAL) & (self.map.seen >= settings.points_min)
         radius = (0.5 * self.mission.vehicle.width_m + settings.margin_m) / settings.map.cell_m
-        price = 1.0 + settings.weight * self.map.cost / LETHAL
-        price[inflate(solid, radius)] = np.inf
-        return price
+        costs = 1.0 + settings.weight * self.map.cost / LETHAL
+        costs[inflate(solid, radius)] = np.inf
+        return costs
 
     def _plan(self, time_s: float) -> None:
         self._planned_s = time_s
@@ -83,11 +83,11 @@ class Navigator:
         if len(inside) < 2:
             raise GiveUp("the goal or the vehicle lies outside of the cost map")
         start, goal = (tuple(map(int, cell)) for cell in cells)
-        price = self.price()
+        costs = self.compute_costs()
         # The vehicle stands where it stands, whatever a noisy return shows.
-        around = np.ix_(*(range(max(0, at - 2), min(len(price), at + 3)) for at in start))
-        price[around] = np.minimum(price[around], 1.0 + self.config.weight)
-        found = find_path(price, (start[0], start[1]), (goal[0], goal[1]))
+        around = np.ix_(*(range(max(0, at - 2), min(len(costs), at + 3)) for at in start))
+        costs[around] = np.minimum(costs[around], 1.0 + self.config.weight)
+        found = find_path(costs, (start[0], start[1]), (goal[0], goal[1]))
         if found is None:
             self._failures += 1
             self.path = None

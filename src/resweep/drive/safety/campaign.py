@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import multiprocessing
 import os
 import signal
@@ -23,13 +22,15 @@ from resweep.drive.idm import Idm
 from resweep.drive.loop import Loop
 from resweep.drive.planners import Avoider, Navigator
 from resweep.drive.run import FILE, Run, load_run
+from resweep.drive.safety.assessment import describe_run, is_avoidable, summarise
 from resweep.drive.safety.cases import STREETS, Case, open_place
-from resweep.drive.safety.judge import describe_run, is_avoidable, summarise
 from resweep.drive.sensing.rig import Rig
 from resweep.drive.vehicles import Vehicle
 from resweep.errors import InputError, OutputError, ResweepError, nearest_names
 from resweep.files import write_file
 from resweep.files.partial import discard_leftover
+from resweep.files.strict_json import format_json, parse_json
+from resweep.files.untrusted import read_plain_text
 from resweep.optional import require
 from resweep.progress import track
 from resweep.scenario import Scenario
@@ -98,55 +99,55 @@ class Campaign:
 
 
 @cache(STREETS)
-def _open_world(word: str, seed: int) -> World:
-    return open_place(word, seed)
+def _open_world(text: str, seed: int) -> World:
+    return open_place(text, seed)
 
 
-def make_autonomy(word: str) -> Any:
-    """The autonomy that ``word`` names.
+def make_autonomy(text: str) -> Any:
+    """The autonomy that ``text`` names.
 
     ``reference`` is `planners.Avoider`, ``navigator`` `planners.Navigator`, ``tcp:PORT`` or ``tcp:HOST:PORT`` another
     process that connects there, and ``MODULE:NAME`` a class or a callable that Python can import.
     """
-    if word in _STACKS:
-        return _STACKS[word]()
-    if word.startswith(TCP):
-        return SocketAutonomy(*_parse_address(word))
-    module, _, name = word.partition(":")
+    if text in _STACKS:
+        return _STACKS[text]()
+    if text.startswith(TCP):
+        return SocketAutonomy(*_parse_address(text))
+    module, _, name = text.partition(":")
     if not name:
         raise ResweepError(
-            f"autonomy '{word}': give a stack, {TCP}PORT, or MODULE:NAME of a class or a function; "
-            f"{nearest_names(word, _STACKS)}"
+            f"autonomy '{text}': give a stack, {TCP}PORT, or MODULE:NAME of a class or a function; "
+            f"{nearest_names(text, _STACKS)}"
         )
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise ResweepError(f"autonomy '{word}': cannot be imported ({error})") from error
+        raise ResweepError(f"autonomy '{text}': cannot be imported ({error})") from error
     except Exception as error:  # whatever the user's module raises
-        raise ResweepError(f"autonomy '{word}': its module fails ({type(error).__name__}: {error})") from error
+        raise ResweepError(f"autonomy '{text}': its module fails ({type(error).__name__}: {error})") from error
     if not isinstance(found, type):
         return found
     try:
         return found()
     except Exception as error:  # whatever the user's class raises
-        raise ResweepError(f"autonomy '{word}': cannot be created ({type(error).__name__}: {error})") from error
+        raise ResweepError(f"autonomy '{text}': cannot be created ({type(error).__name__}: {error})") from error
 
 
-def check_autonomy(word: str) -> None:
-    """Raise if `make_autonomy` would refuse ``word``, before anything is driven; no port is opened."""
-    if word.startswith(TCP):
-        _parse_address(word)
+def check_autonomy(text: str) -> None:
+    """Raise if `make_autonomy` would refuse ``text``, before anything is driven; no port is opened."""
+    if text.startswith(TCP):
+        _parse_address(text)
         require("msgpack", WHAT)
     else:
-        make_autonomy(word)
+        make_autonomy(text)
 
 
-def _parse_address(word: str) -> tuple[str, int]:
-    host, _, port = word.removeprefix(TCP).rpartition(":")
+def _parse_address(text: str) -> tuple[str, int]:
+    host, _, port = text.removeprefix(TCP).rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
-        raise ResweepError(f"autonomy '{word}': expected {TCP}PORT or {TCP}HOST:PORT")
+        raise ResweepError(f"autonomy '{text}': expected {TCP}PORT or {TCP}HOST:PORT")
     return host or "127.0.0.1", int(port)
 
 
@@ -181,17 +182,17 @@ def run_campaign(
     rows = list(map_cases(task, cases, workers))
     summary = summarise(rows)
     if output is not None:
-        write_file(output / SUMMARY, (json.dumps(summary, indent=1) + "\n").encode())
+        write_file(output / SUMMARY, (format_json(summary, indent=1) + "\n").encode())
     return summary
 
 
 def _check_folder(output: Path, campaign: Campaign, cases: Sequence[Case]) -> None:
     """Record the campaign of a folder; a folder of another campaign is an error."""
-    wanted = json.loads(json.dumps({"campaign": asdict(campaign), "cases": [asdict(case) for case in cases]}))
+    wanted = parse_json(format_json({"campaign": asdict(campaign), "cases": [asdict(case) for case in cases]}))
     file = output / CAMPAIGN
     if file.is_file():
         try:
-            known = json.loads(file.read_text(encoding="utf-8"))
+            known = parse_json(read_plain_text(file))
         except ValueError as error:
             raise InputError(f"{file}: damaged ({error}); choose another folder") from error
         if known == wanted:
@@ -201,7 +202,7 @@ def _check_folder(output: Path, campaign: Campaign, cases: Sequence[Case]) -> No
         # Nothing was driven with those settings: they were corrected.
     elif output.is_dir() and any(output.iterdir()):
         raise OutputError(f"{output}: exists and is no campaign; choose another folder or empty it first")
-    write_file(file, (json.dumps(wanted, indent=1) + "\n").encode())
+    write_file(file, (format_json(wanted, indent=1) + "\n").encode())
 
 
 def map_cases(task: Callable[[Case], dict[str, Any]], cases: Sequence[Case], workers: int) -> Iterator[dict[str, Any]]:
@@ -227,31 +228,29 @@ def _start_worker() -> None:
     _core.set_thread_limit(1)
 
 
-def rebuild_loop(run: Run) -> Loop:
-    """The loop of a saved run whose world has a name; to replay it."""
+def rebuild_loop(run: Run, where: str = "run") -> Loop:
+    """The loop of a saved run whose world has a name; to replay it. Errors name ``where`` the run came from."""
     settings = run.settings
     name = str(settings.get("world", ""))
     if not name or settings.get("actors"):
-        raise ResweepError("run: it does not name its world, or had actors of its own; replay it with its Loop")
+        raise ResweepError(f"{where}: it does not name its world, or had actors of its own; replay it with its Loop")
     word, _, seed = name.rpartition(" ")
     try:
-        return Loop(
-            _open_world(word or name, int(seed) if word else 0),
-            Vehicle(**settings["vehicle"]),
-            Rig(**settings["rig"]),
-            scenario=None if settings["scenario"] is None else Scenario(**settings["scenario"]),
-            start=settings["start"],
-            speed_mps=settings["start_speed_mps"],
-            reactive={name: Idm(**item) for name, item in settings.get("reactive", {}).items()},
-            config=LoopConfig(**settings["config"]),
-            seed=settings["seed"],
-            world_name=name,
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ResweepError(f"run: its settings are damaged ({error})") from error
+        vehicle, rig = Vehicle(**settings["vehicle"]), Rig(**settings["rig"])
+        known: dict[str, Any] = {
+            "scenario": None if settings["scenario"] is None else Scenario(**settings["scenario"]),
+            "reactive": {actor: Idm(**item) for actor, item in settings.get("reactive", {}).items()},
+            "config": LoopConfig(**settings["config"]),
+            "start": settings["start"],
+            "speed_mps": settings["start_speed_mps"],
+            "seed": settings["seed"],
+        }
+        return Loop(_open_world(word or name, int(seed) if word else 0), vehicle, rig, **known, world_name=name)
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise ResweepError(f"{where}: its settings are damaged ({error}); run the drive again") from error
 
 
 def replay_run(folder: str | Path, output: Path) -> Run:
     """Drive the run in ``folder`` once more by its recorded commands, and write it with its sweeps to ``output``."""
     recorded = load_run(folder)
-    return rebuild_loop(recorded).replay(recorded, output)
+    return rebuild_loop(recorded, str(Path(folder) / FILE)).replay(recorded, output)

@@ -74,9 +74,9 @@ def find_scenario(name: str) -> Scenario:
     return load_scenario(name)
 
 
-def open_place(word: str, seed: int) -> World:
+def open_place(name: str, seed: int) -> World:
     """The world of a case: one of the hidden car's streets, or the one that `open_world` opens."""
-    return street(seed, StreetConfig(road_m=_ROAD_M, length_m=_LENGTH_M)) if word == PLACE else open_world(word, seed)
+    return street(seed, StreetConfig(road_m=_ROAD_M, length_m=_LENGTH_M)) if name == PLACE else open_world(name, seed)
 
 
 def spread_cases(count: int) -> list[tuple[float, float]]:

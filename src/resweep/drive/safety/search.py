@@ -6,7 +6,6 @@ struck something. Each method gets the same number of runs; the fewer it needs u
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from resweep.drive.safety.campaign import Campaign, map_cases, run_case
 from resweep.drive.safety.cases import SPEEDS_MPS, TRIGGERS_S, Case, make_hidden_car
 from resweep.errors import ResweepError
 from resweep.files import write_file
+from resweep.files.strict_json import format_json
 from resweep.optional import require
 from resweep.pose import Array
 
@@ -81,7 +81,9 @@ def search_failures(
         return list(map_cases(task, cases, workers))
 
     rows = (
-        _run_cmaes(space, budget, seed, drive) if method == "cmaes" else drive(_spread(space, method, budget, seed), 0)
+        _run_cmaes(space, budget, seed, drive)
+        if method == "cmaes"
+        else drive(_sample_cases(space, method, budget, seed), 0)
     )
     failed = [at for at, row in enumerate(rows) if not row["success"]]
     return {
@@ -94,7 +96,7 @@ def search_failures(
     }
 
 
-def _spread(space: Space, method: Method, budget: int, seed: int) -> list[Array]:
+def _sample_cases(space: Space, method: Method, budget: int, seed: int) -> list[Array]:
     """Places of the unit cube: drawn, or on a grid in a drawn order."""
     rng = np.random.default_rng([seed, 0x73656172])
     size = len(space.ranges)
@@ -150,5 +152,5 @@ def draw_coverage(results: Sequence[dict[str, Any]], space: Space) -> Figure:
 
 def save_search(result: dict[str, Any], space: Space, folder: Path) -> None:
     """Write the result of a search into ``folder``: ``search.json``, and ``coverage.png`` of the places looked at."""
-    write_file(folder / "search.json", (json.dumps(result, indent=1) + "\n").encode())
+    write_file(folder / "search.json", (format_json(result, indent=1) + "\n").encode())
     draw_coverage([result], space).savefig(folder / "coverage.png", dpi=150, facecolor="white")

@@ -33,7 +33,7 @@ class VehicleMotion:
     end_s: float
 
 
-class _Truth(Protocol):
+class _ReadTruth(Protocol):
     def __call__(self, motion: VehicleMotion, times: Array) -> Array: ...
 
 
@@ -43,7 +43,7 @@ class Instrument:
     ``truth(motion, times)`` gives what is to be read (n, k).
     """
 
-    def __init__(self, name: str, spec: specs.InstrumentSpec, errors: Errors, truth: _Truth, width: int) -> None:
+    def __init__(self, name: str, spec: specs.InstrumentSpec, errors: Errors, truth: _ReadTruth, width: int) -> None:
         self.name, self.width = name, width
         self._spec, self._errors, self._truth = spec, errors, truth
         self._next = 0
@@ -110,11 +110,11 @@ class Errors:
         if self._walk.any():
             steps = self.draws.normal(index, len(self._noise), DrawPurpose.WALK)
             for at, number in enumerate(index.tolist()):
-                self._walked = self._next_walk(self._walked, steps[at], number, period_s)
+                self._walked = self._advance_walk(self._walked, steps[at], number, period_s)
                 drift[at] = self._walked
         return np.asarray(truth * self._scale + self._bias + drift + white)
 
-    def _next_walk(self, walked: Array, step: Array, number: int, period_s: float) -> Array:
+    def _advance_walk(self, walked: Array, step: Array, number: int, period_s: float) -> Array:
         if self._decay_s is None:
             return walked if number == 0 else walked + self._walk * math.sqrt(period_s) * step
         kept = math.exp(-period_s / self._decay_s)
@@ -156,7 +156,7 @@ class _Wheels(Errors):
         return np.where((truth != 0).any(axis=1)[:, None], super().add(truth, index, period_s), 0.0)
 
 
-def _make_antenna(position_m: tuple[float, float, float]) -> _Truth:
+def _make_antenna(position_m: tuple[float, float, float]) -> _ReadTruth:
     def place(motion: VehicleMotion, times: Array) -> Array:
         poses = motion.path.at(times)
         return np.asarray(np.einsum("nij,j->ni", poses[:, :3, :3], np.array(position_m)) + poses[:, :3, 3])

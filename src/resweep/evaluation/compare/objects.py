@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.files import write_file
+from resweep.files.strict_json import format_json
 from resweep.io import open_log
 from resweep.log import Log
 from resweep.pose import inverse, transform
@@ -57,7 +57,7 @@ def compare_objects(sim: Log, real: Log, grow_m: float = 0.1) -> dict[str, Any]:
 def write_object_figures(sim: str | Path, real: Log, path: Path) -> dict[str, Any]:
     """Compare the log in the folder ``sim`` with ``real`` as `compare_objects` does, and write that as JSON."""
     figures = compare_objects(open_log(sim), real)
-    write_file(path, (json.dumps(figures, indent=1) + "\n").encode())
+    write_file(path, (format_json(figures, indent=1) + "\n").encode())
     return figures
 
 

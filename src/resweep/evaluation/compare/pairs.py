@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from resweep.evaluation.compare.breakdown import Breakdown
 from resweep.evaluation.compare.pair import Pair, PairCloud, compare_pair
 from resweep.evaluation.compare.recorded_beams import pair_recorded
 from resweep.evaluation.metrics.sums import MetricSums
+from resweep.intensity_scale import to_relative
 from resweep.label_mapping import relabel
 from resweep.labels import LabelSet
 from resweep.log import Log
@@ -28,7 +29,7 @@ class Comparison:
     ``left_out`` is there where the simulated sweeps fired the beams of a recording: the returns of it that have no
     counterpart (`pair_recorded`). ``keeps_sim`` and ``keeps_real`` say whether the clouds of a side in the world are
     asked for, ``keeps_frame`` whether those in the frame of the real sweep are, ``keeps_pair`` whether all of a pair
-    is.
+    is. ``full_scales`` are those of the intensities of both sides, which are compared as shares of them.
     """
 
     sim: Log
@@ -45,6 +46,7 @@ class Comparison:
     keeps_real: bool
     keeps_frame: bool
     keeps_pair: bool
+    full_scales: tuple[float | None, float | None] = (1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ def compare_at(comparison: Comparison, numbers: tuple[int, int]) -> PairResult:
     """Load and compare the sweeps of two ``numbers``, the simulated one's and the real one's."""
     seen: set[int] = set()
     log = relabel(comparison.sim, comparison.labels, seen=seen) if comparison.maps else comparison.sim
-    sim, real = log[numbers[0]], comparison.real[numbers[1]]
+    sim = _scale_intensity(log[numbers[0]], comparison.full_scales[0])
+    real = _scale_intensity(comparison.real[numbers[1]], comparison.full_scales[1])
     fired = real.n_beams
     if comparison.left_out is not None:
         sim, real = pair_recorded(sim, real, comparison.left_out)
@@ -120,6 +123,23 @@ def compare_at(comparison: Comparison, numbers: tuple[int, int]) -> PairResult:
         (pair.sim, pair.real, real.pose) if comparison.keeps_frame else None,
         pair if comparison.keeps_pair else None,
     )
+
+
+def _scale_intensity(sweep: Sweep, scale: float | None) -> Sweep:
+    return sweep if scale in (None, 1.0) else replace(sweep, intensity=to_relative(sweep.intensity, scale))
+
+
+def find_full_scales(sim: Log, real: Log) -> tuple[float | None, float | None]:
+    """What intensities of the two logs are divided by to compare them: the full scale of each.
+
+    Counts of which only one log knows the scale, or none, have the same: noise may carry one of them beyond a bound.
+    """
+    scales = (sim.full_scale, real.full_scale)
+    known = [log.intensity_scale for log in (sim, real) if log.intensity_scale is not None]
+    if len(known) < 2 and all(scale is not None and scale > 1.0 for scale in scales):
+        same = known[0] if known else max(scale for scale in scales if scale is not None)
+        return same, same
+    return scales
 
 
 def find_range_max(sim_log: Log, sim: Sweep, real_log: Log, real: Sweep) -> float:

@@ -34,7 +34,7 @@ def sum_pano(
     depths = [np.nan_to_num(side.range[rows], nan=0.0) for side, rows in zip(beams, chosen, strict=True)]
     _add(sums, "pano_depth", "_m", depths, images.pixels, DEPTH_MAX_M)
     lights = [side.intensity[rows] for side, rows in zip(beams, chosen, strict=True)]
-    if 0 < lights[1].max() <= INTENSITY_MAX:  # else there is no intensity, or its unit is another one
+    if lights[1].max() > 0:  # else there is no intensity
         _add(sums, "pano_intensity", "", lights, images.pixels, INTENSITY_MAX)
     clouds = []
     for side, rows, depth in zip(beams, chosen, depths, strict=True):

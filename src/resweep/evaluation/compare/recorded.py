@@ -24,7 +24,7 @@ _ROW = np.dtype([("point", np.float64, 3), ("label", np.int32)])
 
 
 @dataclass
-class _Tile:
+class _GroundSquare:
     """The returns above one square of the ground: those in memory, how many are in its file, and what they span."""
 
     low: Array = field(default_factory=lambda: np.full(3, np.inf))
@@ -83,7 +83,7 @@ class RecordedCloud:
     def __init__(self, origin: Array, threads: int = 0, max_points: int = MAX_POINTS) -> None:
         self.origin = np.array(origin, np.float64)  # keeps what is small in coordinates that are large
         self.threads, self.max_points = threads, max_points
-        self._tiles: dict[tuple[int, int], _Tile] = {}
+        self._tiles: dict[tuple[int, int], _GroundSquare] = {}
         self._read: OrderedDict[tuple[int, int, int], _Index] = OrderedDict()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._held = 0
@@ -99,7 +99,7 @@ class RecordedCloud:
         """Take in points (n, 3) in the world and their labels (n,); those that are not finite are left out."""
         rows = _make_rows(points - self.origin, label)
         for key, chosen in _split_by_tile(rows["point"]):
-            self._tiles.setdefault(key, _Tile()).add(rows[chosen])
+            self._tiles.setdefault(key, _GroundSquare()).add(rows[chosen])
         self._held += len(rows)
         if self._held > self.max_points:
             self._store()
@@ -120,7 +120,7 @@ class RecordedCloud:
         for begin in range(0, tile.count, size):
             yield self._index((*key, begin), tile, min(begin + size, tile.count))
 
-    def _index(self, key: tuple[int, int, int], tile: _Tile, end: int) -> _Index:
+    def _index(self, key: tuple[int, int, int], tile: _GroundSquare, end: int) -> _Index:
         """Returns of a tile from a number, the last of the key, up to ``end``."""
         if key not in self._read:
             while self._folder is not None and self._read and self._n_read + end - key[2] > self.max_points:
@@ -265,11 +265,11 @@ def _split_by_tile(points: Array) -> list[tuple[tuple[int, int], Array]]:
     return [((int(x), int(y)), part) for (x, y), part in zip(keys.tolist(), rows, strict=True)] if len(points) else []
 
 
-def _find_gap(points: Array, tile: _Tile) -> Array:
+def _find_gap(points: Array, tile: _GroundSquare) -> Array:
     """Distance (n,) metres from points (n, 3) to the box around a tile's returns, 0 inside."""
     return np.asarray(np.linalg.norm(np.maximum(np.maximum(tile.low - points, points - tile.high), 0.0), axis=1))
 
 
-def _find_box_gap(low: Array, high: Array, tile: _Tile) -> float:
+def _find_box_gap(low: Array, high: Array, tile: _GroundSquare) -> float:
     """Distance in metres from the box between two corners (3,) to that around a tile's returns, 0 if they touch."""
     return float(np.linalg.norm(np.maximum(np.maximum(tile.low - high, low - tile.high), 0.0)))

@@ -76,14 +76,16 @@ METRICS: dict[str, Metric] = {
     "range_median_m": _define_lower(_RANGE, "m", "median absolute range error, of beams returned in both"),
     "range_rmse_m": _define_lower(_RANGE, "m", "root mean square range error, of beams returned in both"),
     **{
-        f"within_{t:.2f}m": _define_higher(_RANGE, "", f"share of ranges right to {t:g} m, of beams returned in both")
+        f"within_{t:.2f}m": _define_higher(
+            _RANGE, "", f"share of ranges within {t:g} m of the real one, of beams returned in both"
+        )
         for t in WITHIN_M
     },
     **{
         f"recovered_{t:.2f}m": _define_higher(
             _RANGE,
             "",
-            f"share of ranges right to {t:g} m, of matched beams that truly returned",
+            f"share of ranges within {t:g} m of the real one, of matched beams that truly returned",
         )
         for t in WITHIN_M
     },
@@ -100,8 +102,12 @@ METRICS: dict[str, Metric] = {
     "log_likelihood": _define_higher(
         _RETURNS, "", "mean over real beams: ln density per metre of its range, or ln chance of no return", None
     ),
-    "intensity_rmse": _define_lower(_INTENSITY, "", "root mean square intensity error, of beams returned in both"),
-    "intensity_mae": _define_lower(_INTENSITY, "", "mean absolute intensity error, of beams returned in both"),
+    "intensity_rmse": _define_lower(
+        _INTENSITY, "", "root mean square intensity error, share of full scale, of beams returned in both"
+    ),
+    "intensity_mae": _define_lower(
+        _INTENSITY, "", "mean absolute intensity error, share of full scale, of beams returned in both"
+    ),
     "intensity_corr": _define_higher(_INTENSITY, "", "Pearson correlation of intensities, of beams returned in both"),
     "range_psnr_db": _define_higher(
         _IMAGE, "dB", "peak signal-to-noise ratio of matched pixels; no return is 0 m", PSNR_MAX_DB

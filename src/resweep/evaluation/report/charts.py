@@ -48,9 +48,9 @@ def draw_ground(ground: dict[str, Any]) -> bytes:
         alpha=strength,
         interpolation="nearest",
     )
-    add_bar(figure, drawn, "share right to 10 cm", ax=axes, shrink=0.8, pad=0.01)
+    add_bar(figure, drawn, "share within 10 cm", ax=axes, shrink=0.8, pad=0.01)
     axes.ticklabel_format(useOffset=False, style="plain")
-    style_axes(axes, "what comes back right, from above (pale: few beams)", "x [m]", "y [m]", panel=True)
+    style_axes(axes, "share of returns within 10 cm, from above (pale: few beams)", "x [m]", "y [m]", panel=True)
     return to_png(figure)
 
 
@@ -98,7 +98,7 @@ def draw_calibration(rows: list[dict[str, float]]) -> bytes:
     error = float(np.abs(stated - right) @ count / count.sum())
     upper.set(xlim=(0, 1), ylim=(0, 1.02))
     upper.legend(loc="upper left", fontsize=8, frameon=False, labelcolor=INK)
-    style_axes(upper, f"confidence and truth, calibration error {error:.3f}", "", "share right to 10 cm")
+    style_axes(upper, f"confidence and truth, calibration error {error:.3f}", "", "share within 10 cm")
     lower.bar(stated, count / count.sum(), width=0.06, color=BLUE)
     style_axes(lower, "", "stated confidence", "share of returns")
     return to_png(figure)

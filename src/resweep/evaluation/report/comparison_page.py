@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
@@ -69,11 +70,13 @@ def _render_ranges(reports: SideBySide) -> str:
     found = [report.per_range for report in reports.reports]
     if not all(found):
         return ""
+    shares = [{(row["from_m"], row["to_m"]): row["recovered_0.10m"] for row in each} for each in found]
+    bins = {key for each in shares for key in each}  # a report has no row where it has no beam
     rows = []
-    for bins in zip(*found, strict=False):
-        far = "and more" if bins[0]["to_m"] is None else f"to {show(bins[0]['to_m'])}"
-        cells = "".join(f'<td class="n">{show(each["recovered_0.10m"])}</td>' for each in bins)
-        rows.append(f"<tr><td>{show(bins[0]['from_m'])} {far} m</td>{cells}</tr>")
+    for near, to in sorted(bins, key=lambda key: (key[0] or 0.0, math.inf if key[1] is None else key[1])):
+        far = "and more" if to is None else f"to {show(to)}"
+        cells = "".join(f'<td class="n">{show(each.get((near, to)))}</td>' for each in shares)
+        rows.append(f"<tr><td>{show(near)} {far} m</td>{cells}</tr>")
     return f"<h2>By range: recovered_0.10m ↑</h2>{render_table(_render_head(reports, 'true range'), rows)}"
 
 

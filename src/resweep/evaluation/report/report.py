@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from resweep.errors import InputError, ResweepError, nearest_names, printable
+from resweep.errors import ResweepError, nearest_names, printable
 from resweep.evaluation.metrics.metrics import METRICS
 from resweep.evaluation.report.caveats import WARNING
 from resweep.evaluation.report.placement_names import PLACEMENT_FIGURES, PLACEMENT_RETURNS, PLACEMENT_TITLE
+from resweep.evaluation.report.saved_report import FORMAT, VERSION, read_record
 from resweep.evaluation.report.saving import save_as
 from resweep.evaluation.report.values import format_value
+from resweep.files.strict_json import format_json
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
 
     from resweep.evaluation.compare.pair import Pair
 
-_FORMAT, _VERSION = "resweep-report", 1
 _FIELDS = ("metrics", "per_sweep", "per_class", "range_errors", "notes", "settings")
 _BREAKDOWNS = ("per_range", "returns", "ground", "calibration", "placements")  # reports of older versions have none
 _WIDTH = 118
@@ -67,12 +67,12 @@ class Report:
     def to_json(self) -> str:
         """One JSON object: metrics, units, per sweep, per class, notes and settings; None is null."""
         record = {
-            "format": _FORMAT,
-            "version": _VERSION,
+            "format": FORMAT,
+            "version": VERSION,
             **{name: getattr(self, name) for name in _FIELDS + _BREAKDOWNS},
         }
         record["units"] = {name: METRICS[name].unit for name in self.metrics}
-        return json.dumps(record, allow_nan=False)
+        return format_json(record)
 
     def save(self, path: str | Path) -> Path:
         """Write the report to ``path``: one self-contained ``.html`` file, or ``.json`` for `Report.load`."""
@@ -86,21 +86,8 @@ class Report:
 
     @classmethod
     def load(cls, path: str | Path) -> Report:
-        """The report in a ``.json`` file that `save` wrote."""
-        path = Path(path)
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror or error}); check the path") from error
-        except ValueError as error:
-            raise ResweepError(f"{path}: not JSON ({error}); give a report saved as .json") from error
-        if not isinstance(record, dict) or record.get("format") != _FORMAT:
-            raise ResweepError(f"{path}: JSON, but not a report; give a file that Report.save wrote")
-        if record.get("version") != _VERSION:
-            raise ResweepError(f"{path}: report version {record.get('version')}; this Resweep reads {_VERSION}")
-        missing = [name for name in _FIELDS if name not in record]
-        if missing:
-            raise InputError(f"{path}: damaged, it lacks {', '.join(missing)}; evaluate again")
+        """The report in a ``.json`` file that `save` wrote, checked as `SavedReport`; InputError for anything else."""
+        record = read_record(Path(path))
         return cls(**{name: record[name] for name in _FIELDS + _BREAKDOWNS if name in record})
 
     def __repr__(self) -> str:

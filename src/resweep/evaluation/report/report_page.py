@@ -39,8 +39,8 @@ _HEADLINES = (
 # Titles of the headlines; the names of the metrics are below them.
 _TITLES = {
     "range_median_m": "median range error",
-    "recovered_0.10m": "true returns right to 10 cm",
-    "within_0.10m": "common returns right to 10 cm",
+    "recovered_0.10m": "true returns within 10 cm",
+    "within_0.10m": "common returns within 10 cm",
     "return_f1": "returns and no-returns, F1",
     "c2c_m": "to the nearest recorded point",
     "c2c_sweep_m": "to the nearest of the sweep",
@@ -124,9 +124,7 @@ def _render_errors(report: Report) -> str:
         parts.append(render_figure(picture, "Range errors of all beams that returned in both, over all sweeps."))
     if report.ground:
         cell = show(report.ground["cell_m"])
-        caption = (
-            f"From above, in the world: the share of true returns that came back right to 10 cm, by {cell} m cell."
-        )
+        caption = f"From above, in the world: the share of true returns that came back within 10 cm, by {cell} m cell."
         parts.append(render_figure(charts.draw_ground(report.ground), caption))
     by_sweep = figures.draw_sweeps(report.per_sweep)
     if by_sweep:
@@ -165,9 +163,7 @@ def _render_returns(report: Report) -> str:
     head = '<th>matched beams</th><th class="n">simulated returned</th><th class="n">simulated did not</th>'
     made = f"<h2>Returns and no-returns</h2>{render_table(head, rows)}"
     if report.calibration:
-        caption = (
-            "How often returns are right to 10 cm, by the confidence that they state; on the line it is calibrated."
-        )
+        caption = "Share of returns within 10 cm, by the confidence that they state; on the line it is calibrated."
         made += render_figure(charts.draw_calibration(report.calibration), caption)
     return made
 

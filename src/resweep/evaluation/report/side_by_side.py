@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from resweep.evaluation.metrics.metrics import METRICS
 from resweep.evaluation.report.report import Report
 from resweep.evaluation.report.saving import save_as
 from resweep.evaluation.report.values import format_value
+from resweep.files.strict_json import format_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -55,8 +55,8 @@ class SideBySide:
             return set()
         better = METRICS[metric].better
         cost = {at: -v if better == "higher" else abs(v) if better == "zero" else v for at, v in known.items()}
-        least = min(cost.values())
-        best = {at for at, value in cost.items() if value - least <= _SAME * max(abs(least), abs(value))}
+        best_cost = min(cost.values())
+        best = {at for at, value in cost.items() if value - best_cost <= _SAME * max(abs(best_cost), abs(value))}
         return set() if len(best) == len(known) else best
 
     def warnings(self) -> list[str]:
@@ -80,7 +80,7 @@ class SideBySide:
             "best": {name: sorted(self.names[at] for at in self.best(name)) for name in self.metrics},
             "warnings": self.warnings(),
         }
-        return json.dumps(record, allow_nan=False)
+        return format_json(record)
 
     def save(self, path: str | Path) -> Path:
         """Write one self-contained ``.html`` file, or ``.json``."""

@@ -168,10 +168,12 @@ def _read_labels(tile: SurveyTile) -> LabelSet:
     return UNKNOWN_LABELS if stored is None else validate(stored, LabelSet, f"{tile.path}, labels")
 
 
-def _read_piece(piece: TilePiece, box: Box, pose: Array, time: float, scale: float, most: int, drop_nan: bool) -> Sweep:
+def _read_piece(
+    piece: TilePiece, box: Box, pose: Array, time: float, scale: float, max_points: int, drop_nan: bool
+) -> Sweep:
     whole = box.contains(piece.tile.low, piece.tile.high)
     parts = []
-    for points in read_points(piece, most):
+    for points in read_points(piece, max_points):
         columns = columns_from_points(points, scale)
         if not whole:
             keep = box.inside(stack_coordinates(points))

@@ -15,6 +15,7 @@ from typing import BinaryIO
 import numpy as np
 
 from resweep.errors import FaultKind, SweepError
+from resweep.files.untrusted import open_regular
 from resweep.io.files.las_layout import LasDamageError, check_layout
 from resweep.io.reading_limits import check_expansion
 from resweep.pose import Array
@@ -54,7 +55,7 @@ class Octree:
 
 def has_octree(path: Path) -> bool:
     """Whether a LAS or LAZ file is marked as a COPC file."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         data = file.read(_HEADER_BYTES + 22)
     return len(data) == _HEADER_BYTES + 22 and data[:4] == b"LASF" and _is_info(data[_HEADER_BYTES:])
 
@@ -68,7 +69,7 @@ def read_layout(path: Path) -> Octree:
     """The octree of a file; raises `SweepError` unless every node lies within it, once."""
     check_layout(path)
     size = path.stat().st_size
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(_HEADER_BYTES + _VLR_BYTES + _INFO_BYTES)
         try:
             if len(head) < _HEADER_BYTES + _VLR_BYTES + _INFO_BYTES or not _is_info(head[_HEADER_BYTES:]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import FaultKind, InputError, SweepError
+from resweep.files.strict_json import parse_json
+from resweep.files.untrusted import open_regular
 from resweep.io.clouds.box import Box
 from resweep.io.clouds.octree import Node, Octree, has_octree, read_layout
 from resweep.io.files.las import DAMAGE, find_header
@@ -83,41 +84,43 @@ def _make_damage_error(path: Path, problem: str) -> SweepError:
 def _read_facts(records: list[Any]) -> Mapping[str, Any] | None:
     for record in records:
         if (record.user_id, record.record_id) == FACTS:
-            facts = json.loads(record.record_data_bytes())
+            facts = parse_json(record.record_data_bytes())
             if isinstance(facts, dict):
                 return facts
     return None
 
 
-def cut_pieces(tile: SurveyTile, box: Box, resolution: float | None, most: int) -> list[TilePiece]:
-    """The pieces of a tile that have points in the box, of up to ``most`` points there each."""
+def cut_pieces(tile: SurveyTile, box: Box, resolution: float | None, max_points: int) -> list[TilePiece]:
+    """The pieces of a tile that have points in the box, of up to ``max_points`` points there each."""
     if not tile.points or not box.intersects(tile.low, tile.high):
         return []
     if tile.octree is not None:
-        return _group_nodes(tile, tile.octree, box, resolution, most)
+        return _group_nodes(tile, tile.octree, box, resolution, max_points)
     if resolution is not None:
         raise InputError(
             f"{tile.path}: has no levels of detail, so no resolution can be chosen; only COPC files have them"
         )
     if box.contains(tile.low, tile.high):
-        return [TilePiece(tile, at, min(at + most, tile.points)) for at in range(0, tile.points, most)]
-    return _group_ranges(tile, box, most)
+        return [TilePiece(tile, at, min(at + max_points, tile.points)) for at in range(0, tile.points, max_points)]
+    return _group_ranges(tile, box, max_points)
 
 
-def _group_ranges(tile: SurveyTile, box: Box, most: int) -> list[TilePiece]:
-    """Ranges of points, each as long as it takes to have ``most`` of them in the box."""
+def _group_ranges(tile: SurveyTile, box: Box, max_points: int) -> list[TilePiece]:
+    """Ranges of points, each as long as it takes to have ``max_points`` of them in the box."""
     pieces: list[TilePiece] = []
     start, kept, at = 0, 0, 0
-    for points in read_points(TilePiece(tile, 0, tile.points), most, places_only=True):
+    for points in read_points(TilePiece(tile, 0, tile.points), max_points, places_only=True):
         found = int(box.inside(stack_coordinates(points)).sum())
-        if kept and kept + found > most:
+        if kept and kept + found > max_points:
             pieces.append(TilePiece(tile, start, at))
             start, kept = at, 0
         kept, at = kept + found, at + len(points)
     return [*pieces, TilePiece(tile, start, at)] if kept else pieces
 
 
-def _group_nodes(tile: SurveyTile, octree: Octree, box: Box, resolution: float | None, most: int) -> list[TilePiece]:
+def _group_nodes(
+    tile: SurveyTile, octree: Octree, box: Box, resolution: float | None, max_points: int
+) -> list[TilePiece]:
     """Groups of nodes near one another in the file, of the levels that ``resolution`` asks for."""
     # Each level halves the spacing of the one before (COPC 1.0).
     last = 31 if resolution is None else max(0, math.ceil(math.log2(octree.spacing / resolution)))
@@ -129,13 +132,13 @@ def _group_nodes(tile: SurveyTile, octree: Octree, box: Box, resolution: float |
             continue
         found = node.points
         if not box.contains(low, high):
-            (points,) = read_points(TilePiece(tile, nodes=(node,)), most, places_only=True)
+            (points,) = read_points(TilePiece(tile, nodes=(node,)), max_points, places_only=True)
             found = int(box.inside(stack_coordinates(points)).sum())
         if not found:
             continue
         if not groups or found > room:
             groups.append([])
-            room = most
+            room = max_points
         groups[-1].append(node)
         room -= found
     return [TilePiece(tile, nodes=tuple(group)) for group in groups]
@@ -146,8 +149,8 @@ def stack_coordinates(points: Any) -> Array:
     return np.stack([np.asarray(points[axis], dtype=np.float64) for axis in "xyz"], axis=1)
 
 
-def read_points(piece: TilePiece, most: int, places_only: bool = False) -> Iterator[Any]:
-    """The points of a piece as laspy has them, up to ``most`` at once; of nodes, those of all of them."""
+def read_points(piece: TilePiece, max_points: int, places_only: bool = False) -> Iterator[Any]:
+    """The points of a piece as laspy has them, up to ``max_points`` at once; of nodes, those of all of them."""
     import laspy
     from lazrs import LazrsError
 
@@ -161,8 +164,8 @@ def read_points(piece: TilePiece, most: int, places_only: bool = False) -> Itera
                 yield _read_nodes(file.header, path, piece.nodes, chosen)
                 return
             file.seek(piece.start)
-            for at in range(piece.start, piece.stop, most):
-                count = min(most, piece.stop - at)
+            for at in range(piece.start, piece.stop, max_points):
+                count = min(max_points, piece.stop - at)
                 points = file.read_points(count)
                 if len(points) != count:
                     raise _make_damage_error(path, f"fewer than {piece.tile.points} points")
@@ -179,7 +182,7 @@ def _read_nodes(header: Any, path: Path, nodes: tuple[Node, ...], chosen: Any) -
 
     laszip = header.vlrs.get_by_id("laszip encoded", (22204,))[0].record_data
     out = np.zeros(sum(node.points for node in nodes) * header.point_format.size, np.uint8)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         parts = []
         for node in nodes:
             file.seek(node.offset)

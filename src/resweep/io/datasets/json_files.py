@@ -5,12 +5,14 @@ A value that is missing or of another kind is an error that names the file, the 
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 from resweep.errors import InputError, ResweepError
+from resweep.files import strict_json
+from resweep.files.strict_json import format_json
+from resweep.files.untrusted import read_bytes
 
 
 class JsonValue:
@@ -25,7 +27,9 @@ class JsonValue:
         return f"{self._file}, {self._place}" if self._place else str(self._file)
 
     def _error(self, expected: str) -> ResweepError:
-        shown = json.dumps(self._value)[:40] if not isinstance(self._value, dict | list) else type(self._value).__name__
+        shown = (
+            format_json(self._value)[:40] if not isinstance(self._value, dict | list) else type(self._value).__name__
+        )
         return InputError(f"{self.where}: expected {expected}, got {shown}; fetch it again")
 
     def part(self, key: str) -> JsonValue:
@@ -92,15 +96,15 @@ def _shorten(record: dict[str, Any]) -> str:
 def parse_json(text: str | bytes, where: Path | str) -> Any:
     """What a JSON text holds; ``where`` names it in errors."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return strict_json.parse_json(text)
+    except ValueError as error:
         raise InputError(f"{where}: damaged or not JSON ({error}); fetch it again") from error
 
 
 def read_json(path: Path) -> JsonValue:
     """The contents of a JSON file."""
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}); is the dataset complete?") from error
     return JsonValue(parse_json(data, path), path)

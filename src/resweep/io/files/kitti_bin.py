@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from resweep.errors import FaultKind, InputError, OutputError, SweepError
+from resweep.files.untrusted import read_bytes
+from resweep.intensity_scale import to_relative
 from resweep.io.format import Format
 from resweep.io.points.columns import check_finite, express_points, sweep_from_columns
 from resweep.io.reading_limits import check_scan_size
@@ -22,9 +24,10 @@ from resweep.sweep import Sweep
 
 _ROW_BYTES = 16
 _HALF = 0xFFFF
-_BYTE_MAX = 255.0
 # A float32 metre coordinate above this is off by more than a millimetre.
 _FLOAT32_M = 8192.0
+
+_BYTE_MAX = 255.0
 
 
 def write(sweep: Sweep, path: Path, frame: str = "deskewed", labels: bool = False, instances: bool = True) -> None:
@@ -44,15 +47,16 @@ def write(sweep: Sweep, path: Path, frame: str = "deskewed", labels: bool = Fals
         write_labels(sweep, path.with_suffix(".label"), instances)
 
 
-def scale_remission(intensity: Array) -> Array:
-    """Intensities (n,) as the remissions from 0 to 1 that KITTI's scans have, float32.
+def scale_remission(intensity: Array, full_scale: float | None = None) -> Array:
+    """Intensities (n,) as the remissions from 0 to 1 that KITTI's scans have, float32; 1 is their ``full_scale``.
 
-    Those of which more than half are above 1 are taken for the 0 to 255 of other sensors. Intensities above that
-    of a white target, as of retroreflectors, become 1.
+    Where that is None, those of which more than half are above 1 are taken for the 0 to 255 of other sensors.
+    Intensities above that of a white target, as of retroreflectors, become 1.
     """
     values = np.asarray(intensity, np.float32)
-    scale = _BYTE_MAX if len(values) and np.median(values) > 1.0 else 1.0
-    return np.asarray(np.clip(values / np.float32(scale), 0.0, 1.0))
+    if full_scale is None:
+        full_scale = _BYTE_MAX if len(values) and np.median(values) > 1.0 else 1.0
+    return np.asarray(np.clip(to_relative(values, full_scale), 0.0, 1.0))
 
 
 def write_labels(sweep: Sweep, path: Path, instances: bool = True) -> None:
@@ -83,7 +87,7 @@ def read_columns(path: Path, labels: Path | None = None) -> dict[str, Array]:
     check_scan_size(path, _ROW_BYTES)
     if path.name.lower().endswith(".pcd.bin"):
         raise InputError(f"{path}: a nuScenes scan has five numbers a point, not KITTI's four; convert it first")
-    data = path.read_bytes()
+    data = read_bytes(path)
     if len(data) % _ROW_BYTES:
         raise SweepError(
             f"{path}: truncated or not a KITTI scan ({len(data)} bytes are not rows of {_ROW_BYTES}: x y z intensity)",
@@ -101,7 +105,7 @@ def read_columns(path: Path, labels: Path | None = None) -> dict[str, Array]:
 
 def read_labels(path: Path, count: int) -> tuple[Array, Array]:
     """Labels and instances (n,) int32 of ``count`` points."""
-    data = path.read_bytes()
+    data = read_bytes(path)
     if len(data) != 4 * count:
         raise SweepError(
             f"{path}: {len(data)} bytes for {count} points, {4 * count} expected; it belongs to another scan",

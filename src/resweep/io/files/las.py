@@ -4,9 +4,9 @@ Coordinates are int32 steps of ``scale`` from ``offset``: the offset is the midd
 metres, the scale the finest power of ten from a micrometre up that spans it, so UTM coordinates keep
 their digits. ``classification`` holds labels of 0 to 255, ``return_number`` counts from 1, ``gps_time`` is
 the firing time, 0 throughout where a sweep has no point times. ``intensity`` counts from 0 to 65535, the sensor's
-whole range (LAS 1.4 R15, table 7): ``intensity_scale`` counts are an intensity of 1, 65535 unless given, for reading
-and for writing. What does not fit is in extra dimensions: exact intensity, ring, column, instance, larger labels,
-``sweep.extra``.
+whole range (LAS 1.4 R15, table 7): ``intensity_scale`` counts are an intensity of 1, for reading and for writing. That
+is 65535 unless given; a log whose full scale is not 1 is written by its own. What does not fit is in extra dimensions:
+exact intensity, ring, column, instance, larger labels, ``sweep.extra``.
 """
 
 from __future__ import annotations
@@ -234,9 +234,13 @@ def find_labels(path: Path) -> LabelSet:
     return load_labels("asprs") if peek(path) is None else UNKNOWN_LABELS
 
 
-FORMAT = Format(
-    "las", "LAS point cloud", (".las",), read=read, write=write, peek=peek, labels=find_labels, crs=find_crs
-)
-COMPRESSED = Format(
-    "laz", "LAZ, compressed LAS", (".laz",), read=read, write=write, peek=peek, labels=find_labels, crs=find_crs
-)
+_SHARED: dict[str, Any] = {
+    "read": read,
+    "write": write,
+    "peek": peek,
+    "labels": find_labels,
+    "crs": find_crs,
+    "full_scale": FULL_SCALE,
+}
+FORMAT = Format("las", "LAS point cloud", (".las",), **_SHARED)
+COMPRESSED = Format("laz", "LAZ, compressed LAS", (".laz",), **_SHARED)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from resweep.errors import FaultKind, SweepError
+from resweep.files.untrusted import open_regular
 from resweep.io.reading_limits import check_expansion
 
 _HEADER_BYTES = {0: 227, 1: 227, 2: 227, 3: 235, 4: 375}  # by minor version
@@ -43,7 +44,7 @@ class _LasHeader:
 def check_layout(path: Path) -> None:
     """Raise `SweepError` unless every record, point and chunk of the file lies within it."""
     size = path.stat().st_size
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         try:
             header = _read_header(file)
             _check_header(header, size)
@@ -84,12 +85,12 @@ def _read_header(file: BinaryIO) -> _LasHeader:
 
 
 def _check_header(header: _LasHeader, size: int) -> None:
-    least = _HEADER_BYTES.get(header.minor)
-    _require(least is not None, f"version 1.{header.minor}, which is unknown")
-    _require((least or 0) <= header.size <= header.points_at <= size, "its points begin beyond its end")
+    minimum = _HEADER_BYTES.get(header.minor)
+    _require(minimum is not None, f"version 1.{header.minor}, which is unknown")
+    _require((minimum or 0) <= header.size <= header.points_at <= size, "its points begin beyond its end")
     _require(header.format < len(_POINT_BYTES), f"point format {header.format}, which is unknown")
-    least = _POINT_BYTES[header.format]
-    _require(header.record >= least, f"points of {header.record} bytes, format {header.format} has {least}")
+    minimum = _POINT_BYTES[header.format]
+    _require(header.record >= minimum, f"points of {header.record} bytes, format {header.format} has {minimum}")
 
 
 def _check_records(file: BinaryIO, header: _LasHeader, size: int) -> bytes | None:

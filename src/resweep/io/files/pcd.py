@@ -18,6 +18,7 @@ from scipy.spatial.transform import Rotation
 
 from resweep import portable
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError, nearest_names
+from resweep.files.untrusted import read_bytes
 from resweep.io.files import lzf
 from resweep.io.format import Format
 from resweep.io.points import rows
@@ -95,7 +96,7 @@ def _make_header(sweep: Sweep, frame: str, encoding: str, columns: dict[str, Arr
 
 def read(path: Path, drop_nan: bool = False) -> Sweep:
     """The sweep in a PCD file; ``drop_nan`` leaves out points that hold NaN, as organised clouds always do."""
-    data = path.read_bytes()
+    data = read_bytes(path)
     layout = _parse_layout(data, str(path))
     header = _find_header(layout, str(path))
     columns = {name: values for name, values in _read_columns(layout, data, str(path)).items() if not _is_padding(name)}

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError, nearest_names
+from resweep.files.untrusted import read_bytes
 from resweep.io.format import Format
 from resweep.io.points.columns import columns_from_sweep, has_label_field, sweep_from_columns
 from resweep.io.points.header import Header, read_head
@@ -92,7 +93,7 @@ def _narrow(name: str, values: Array, where: str) -> Array:
 
 def read(path: Path, drop_nan: bool = False) -> Sweep:
     """The sweep in the vertices of a PLY file; ``drop_nan`` leaves out points that hold NaN."""
-    data = path.read_bytes()
+    data = read_bytes(path)
     layout = parse_header(data, str(path))
     columns = _read_vertices(layout, data, str(path))
     return sweep_from_columns(columns, str(path), Header.from_lines(layout.comments, str(path)), drop_nan=drop_nan)

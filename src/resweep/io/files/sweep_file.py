@@ -8,7 +8,6 @@ stored as they are unless ``compress``. A column whose rows are all equal is sto
 from __future__ import annotations
 
 import io
-import json
 import math
 import zipfile
 from collections.abc import Iterable
@@ -19,6 +18,8 @@ import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, InputError, OutputError, ResweepError, SweepError
+from resweep.files.strict_json import format_json, parse_json
+from resweep.files.untrusted import open_regular
 from resweep.io.format import Format
 from resweep.io.log_json import Facts
 from resweep.io.points.header import Header
@@ -72,7 +73,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = Fals
         record["log"] = Facts.of(part_of).to_dict()
     kind = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
     with zipfile.ZipFile(path, "w", kind, compresslevel=1) as archive:
-        archive.writestr(_make_entry("sweep.json", kind), json.dumps(record, indent=1))
+        archive.writestr(_make_entry("sweep.json", kind), format_json(record, indent=1))
         for name, values in arrays.items():
             buffer = io.BytesIO()
             if values.dtype.hasobject:
@@ -112,7 +113,7 @@ def read(path: Path, drop_nan: bool = False) -> Sweep:
 
 def _read(path: Path) -> Sweep:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
             entries = _Entries(archive, path)
             record = entries.record
             constant: dict[str, int] = record["constant"]
@@ -141,7 +142,7 @@ def _read(path: Path) -> Sweep:
 def peek(path: Path) -> Header | None:
     """Pose, time and sensor without the columns."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
             entries = _Entries(archive, path)
             record = entries.record
             return Header(
@@ -156,7 +157,7 @@ def peek(path: Path) -> Header | None:
 def read_facts(path: Path) -> Facts | None:
     """What is known of the log that the sweep was written from, or None if the file does not have it."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
             data = _Entries(archive, path).record.get("log")
     except ResweepError:
         raise
@@ -191,7 +192,7 @@ class _Entries:
         return f"{name}.npy" in self._names
 
     def _read_record(self) -> dict[str, Any]:
-        record: dict[str, Any] = json.loads(read_member(self._archive, "sweep.json", self._size, str(self._path)))
+        record: dict[str, Any] = parse_json(read_member(self._archive, "sweep.json", self._size, str(self._path)))
         kinds = {"version": int, "timestamp": int | float, "sensor": str, "extra": list, "constant": dict}
         for name, kind in kinds.items():
             if not isinstance(record, dict) or not isinstance(record.get(name), kind):
@@ -227,7 +228,7 @@ class _Entries:
         # What is spread is as long as a column that is stored whole; without any, the length is only claimed.
         if len(counts | given) > 1 or (not counts and max(given, default=0) > _MAX_EQUAL):
             raise ValueError(f"columns of {', '.join(map(str, sorted(counts | given)))} rows")
-        return {name: _spread(name, values, constant.get(name)) for name, values in stored.items()}
+        return {name: _broadcast(name, values, constant.get(name)) for name, values in stored.items()}
 
     def motion(self) -> Trajectory | None:
         """The motion through the sweep, if there is any."""
@@ -236,7 +237,7 @@ class _Entries:
         return Trajectory(self.array("trajectory_times"), self.array("trajectory_poses"))
 
 
-def _spread(name: str, values: Array, rows: int | None) -> Array:
+def _broadcast(name: str, values: Array, rows: int | None) -> Array:
     if rows is None:
         return values
     spread = np.broadcast_to(values, (rows, *values.shape[1:]))

@@ -40,8 +40,10 @@ _COMPARED_FILES = 20  # files whose fields are compared to know what a log's poi
 
 
 def write_sweeps(entry: Format, log: Log, sweeps: PendingSweeps, folder: Path, frame: str, **options: Any) -> None:
-    """Fill ``folder`` with one file a sweep, and their poses."""
+    """Fill ``folder`` with one file a sweep, and their poses; intensities are put on the scale of the format."""
     assert entry.write is not None
+    if entry.full_scale is not None and "intensity_scale" not in options:
+        options["intensity_scale"] = entry.full_scale / (log.full_scale or 1.0)
     place = partial(_name_sweep_file, folder, entry.suffixes[0])
     write = partial(_write_sweep, partial(entry.write, frame=frame, **options), folder, entry.suffixes[0])
     for _ in sweeps.write(lambda at: place(at).is_file(), write):
@@ -85,7 +87,7 @@ def open_sweeps(
     """
     faults = Faults()
     heads = None if find_pose_file(folder) is not None else _read_heads(entry, files, faults if keep_going else None)
-    placing = _find_placing(folder, files, heads, rate_hz, faults if keep_going else None)
+    placing = _place_sweeps(folder, files, heads, rate_hz, faults if keep_going else None)
     check = _require_same_fields(entry, files)
     times, all_poses = placing.times, placing.poses
 
@@ -213,7 +215,7 @@ class _SweepPlacement:
     times_known: bool = True
 
 
-def _find_placing(
+def _place_sweeps(
     folder: Path, files: list[Path], heads: list[Header] | None, rate_hz: float | None, faults: Faults | None
 ) -> _SweepPlacement:
     stamps = parse_stamps(files)

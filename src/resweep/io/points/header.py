@@ -6,7 +6,6 @@ a sweep read back has its pose and motion. Other programs ignore it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import InputError, ResweepError
+from resweep.files.strict_json import format_json, parse_json
+from resweep.files.untrusted import open_regular
 from resweep.pose import Array, Trajectory
 from resweep.sweep import Sweep
 
@@ -55,13 +56,13 @@ class Header:
             record["poses"] = self.trajectory.poses[:, :3].reshape(-1, 12).tolist()
         if self.intensity_scale is not None:
             record["intensity_scale"] = self.intensity_scale
-        return json.dumps(record, separators=(",", ":")).replace(" ", "\\u0020")
+        return format_json(record, separators=(",", ":")).replace(" ", "\\u0020")
 
     @classmethod
     def from_json(cls, text: str, where: str) -> Header:
         """The header written by `to_json`; ``where`` names the file in errors."""
         try:
-            record = json.loads(text)
+            record = parse_json(text)
             if record["version"] > VERSION:
                 raise InputError(
                     f"{where}: written by a newer Resweep (header version {record['version']}, "
@@ -98,7 +99,7 @@ class Header:
 def read_head(path: Path, mark: bytes) -> bytes:
     """The beginning of a file up to the block that holds ``mark``, or 4 MB if none does."""
     data = b""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while mark not in data and len(data) < 1 << 22 and (block := file.read(1 << 14)):
             data += block
         return data + file.read(64)  # the rest of the marked line, where a block ends within it

@@ -21,6 +21,7 @@ import numpy as np
 
 from resweep.config import parse_yaml, read_text
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError, nearest_names
+from resweep.files.untrusted import open_regular
 from resweep.io.datasets.json_files import is_inside
 from resweep.io.empty_beams import LidarRig, infer_empty_beams
 from resweep.io.format import Format
@@ -58,8 +59,13 @@ def recognises_bag2(path: Path) -> bool:
     """Whether ``path`` is the folder of a ROS 2 bag, or one stored file of it."""
     if path.is_dir():
         file = path / "metadata.yaml"
-        return file.is_file() and _INFORMATION.encode() in file.read_bytes()[:1000]
+        return file.is_file() and _INFORMATION.encode() in _read_start(file)
     return path.suffix.lower() in _STORED
+
+
+def _read_start(file: Path) -> bytes:
+    with open_regular(file) as stream:
+        return stream.read(1000)
 
 
 def open_log(

@@ -15,6 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from resweep.files.untrusted import check_regular
 from resweep.io.ros.bounded_files import BoundedPath
 
 Messages = list[tuple[int, bytes]]
@@ -53,6 +54,7 @@ def _cut(size: int, limit: int | None) -> int:
 
 
 def _read_sqlite(file: Path, topic: str, limit: int | None) -> Messages:
+    check_regular(file)
     with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as base:
         (ids,) = zip(*base.execute("SELECT id FROM topics WHERE name = ?", (topic,)).fetchall(), strict=True)
         places = base.execute(

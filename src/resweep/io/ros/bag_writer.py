@@ -37,6 +37,7 @@ from resweep.sweep import Sweep
 
 STORAGES = ("mcap", "sqlite3")
 EPOCH_S = 1000.0  # where a log begins in the bag that begins at or before zero, to the second
+_DRIVER_MAX = 255.0  # of the intensities that drivers give
 _VERSION = 9  # of the bag's metadata, that of ROS 2 Jazzy
 
 
@@ -49,9 +50,9 @@ def write_log(
     points: str = RESWEEP,
 ) -> None:
     """Fill ``folder`` with a bag; ``storage`` is one of `STORAGES`, ``points`` one of `POINTS`."""
-    for name, word, known in (("storage", storage, STORAGES), ("points", points, POINTS)):
-        if word not in known:
-            raise ResweepError(f"{name} '{word}': {nearest_names(word, known)}")
+    for name, given, known in (("storage", storage, STORAGES), ("points", points, POINTS)):
+        if given not in known:
+            raise ResweepError(f"{name} '{given}': {nearest_names(given, known)}")
     if frame == "world":
         raise ResweepError("a ROS bag keeps points in the sensor's frame; write frame='deskewed', or another format")
     rosbag2 = require("rosbags.rosbag2", "writing ROS bags")
@@ -65,8 +66,8 @@ def write_log(
         drive.finish()
         for key, value in ((SHIFT_KEY, drive.shift), (SCALE_KEY, drive.scale)):
             writer.set_custom_data(key, repr(value))
-    for made in bag.iterdir():
-        made.rename(folder / made.name)
+    for file in bag.iterdir():
+        file.rename(folder / file.name)
     bag.rmdir()
 
 
@@ -85,9 +86,9 @@ class _BagDraft:
 
     def __init__(self, log: Log, frame: str, points: str, topics: Topics) -> None:
         self.log, self.frame, self.points, self.topics = log, frame, points, topics
-        self.shift, self.scale = 0.0, 1.0
+        self.shift = 0.0
+        self.scale = 1.0 if points == RESWEEP else _DRIVER_MAX / (log.full_scale or 1.0)
         self._ringed = True
-        self._scaled = False
         self._smooth = SmoothMotion(log.trajectory)
         self._moves = bool(np.abs(log.poses - log.poses[:1]).max() > 1e-6)
         self._imu_start, self._imu_count = 0.0, 0
@@ -169,10 +170,8 @@ class _BagDraft:
         )
 
     def _put_on_255(self, intensity: Array) -> Array:
-        """Intensities (n,) as drivers give them, 255 at most; the first sweep with points sets the factor."""
-        if not self._scaled and len(intensity):
-            self.scale, self._scaled = choose_scale(intensity), True
-        return np.clip(intensity * np.float32(self.scale), 0, 255)
+        """Intensities (n,) as drivers give them: 255 is the full scale of the log, and the most."""
+        return np.clip(intensity * np.float32(self.scale), 0, _DRIVER_MAX)
 
     def _write_imu(self, until: float) -> None:
         """The inertial measurements that are due by a time of the log."""
@@ -183,10 +182,3 @@ class _BagDraft:
         if len(times):
             self.topics.imu(times + self.shift, self._smooth.at(times))
             self._imu_count = count
-
-
-def choose_scale(intensity: Array) -> float:
-    """The factor that puts intensities on 0 to 255, by the 99 % quantile: 1, 255 or 65535."""
-    finite = intensity[np.isfinite(intensity)]
-    top = float(np.quantile(finite, 0.99)) if len(finite) else 0.0
-    return 255.0 if top <= 1.5 else 1.0 if top <= 255.0 else 255.0 / 65535.0

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from resweep.files.untrusted import check_regular
 from resweep.io.reading_limits import check_expansion, decompress_within
 from resweep.optional import require
 
@@ -36,6 +37,7 @@ class BoundedPath(type(Path())):  # type: ignore[misc]
         """The open file."""
         if mode != "rb":
             return super().open(mode, *given, **options)
+        check_regular(self)
         return _BoundedFile(io.FileIO(str(self)))
 
 

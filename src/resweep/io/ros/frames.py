@@ -65,7 +65,7 @@ class Frames:
                 tree.moving[child] = (parent, trajectory_from_rows(times, poses, f"{where}, {parent} to {child}"))
         return tree
 
-    def lineage(self, frame: str, fixed_only: bool = False) -> list[str]:
+    def list_ancestors(self, frame: str, fixed_only: bool = False) -> list[str]:
         """``frame`` and its ancestors, up to the root, or up to the first edge that moves."""
         line = [frame]
         while True:
@@ -82,7 +82,7 @@ class Frames:
 
     def rigid(self, target: str, source: str) -> Array | None:
         """``T_target_source`` where the two are fixed to each other, else None."""
-        up_target, up_source = self.lineage(target, True), self.lineage(source, True)
+        up_target, up_source = self.list_ancestors(target, True), self.list_ancestors(source, True)
         common = next((frame for frame in up_source if frame in up_target), None)
         if common is None:
             return None
@@ -96,7 +96,7 @@ class Frames:
 
     def motion(self, frame: str, world: str | None) -> Trajectory | None:
         """``T_world_frame`` over time up to ``world`` or the root, or None where nothing on the way moves."""
-        line = self.lineage(frame)
+        line = self.list_ancestors(frame)
         if world is not None:
             if world not in line:
                 raise ResweepError(f"TF: no frame '{world}' above '{frame}' (only {', '.join(line[1:]) or 'none'})")

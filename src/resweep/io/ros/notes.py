@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
+from resweep.config import parse_yaml, read_text
 from resweep.errors import InputError
 from resweep.log import Log
 from resweep.sweep import Sweep
@@ -38,16 +38,17 @@ def _read_notes(path: Path) -> Mapping[str, Any]:
     file = path / "metadata.yaml"
     if not file.is_file():  # a stored file alone, or a bag of ROS 1
         return {}
-    notes = yaml.safe_load(file.read_text())["rosbag2_bagfile_information"].get("custom_data")
+    notes = parse_yaml(read_text(file, "the metadata of a ROS 2 bag"), str(file)).get("rosbag2_bagfile_information")
+    notes = notes.get("custom_data") if isinstance(notes, Mapping) else None
     return notes if isinstance(notes, Mapping) else {}
 
 
 def _to_number(notes: Mapping[str, Any], key: str, default: float, path: Path) -> float:
-    word = notes.get(key, default)
+    text = notes.get(key, default)
     try:
-        value = float(word)
+        value = float(text)
     except (TypeError, ValueError):
         value = np.nan
     if not np.isfinite(value):
-        raise InputError(f"{path}: {key} in metadata.yaml is '{word}', not a number; write the bag again")
+        raise InputError(f"{path}: {key} in metadata.yaml is '{text}', not a number; write the bag again")
     return value

@@ -28,7 +28,7 @@ class Layers(Protocol[T]):
         """The largest value of each channel among neighbours."""
         ...
 
-    def raise_(self, x: T, where: str) -> T:
+    def upsample(self, x: T, where: str) -> T:
         """Values of the nearest coarser point."""
         ...
 
@@ -49,7 +49,7 @@ class Layers(Protocol[T]):
         ...
 
 
-def follow(layers: Layers[T], features: T, config: NetworkConfig, classes: int) -> T:
+def run_network(layers: Layers[T], features: T, config: NetworkConfig, classes: int) -> T:
     """Scores of the classes for the points of the finest grid, from their features."""
     widths = [config.width * min(2**level, 4) for level in range(config.levels)]
     x = layers.convolve("stem", features, "same0", widths[0])
@@ -60,7 +60,7 @@ def follow(layers: Layers[T], features: T, config: NetworkConfig, classes: int) 
         x = _block(layers, f"level{level}", x, f"same{level}", widths[level])
         skipped.append(x)
     for level in reversed(range(config.levels - 1)):
-        x = layers.concatenate(layers.raise_(x, f"up{level}"), skipped[level])
+        x = layers.concatenate(layers.upsample(x, f"up{level}"), skipped[level])
         x = layers.linear(f"up{level}", x, widths[level])
     return layers.classify("head", x, classes)
 

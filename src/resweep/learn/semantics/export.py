@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.learn.semantics.architecture import follow
+from resweep.learn.semantics.architecture import run_network
 from resweep.learn.semantics.kpconv import FAR_M, SLOPE, KpConvNetwork
 from resweep.optional import require
 from resweep.pose import Array
@@ -22,7 +22,7 @@ def export(network: KpConvNetwork) -> bytes:
     """The network as the bytes of an ONNX file; the same for the same weights."""
     onnx = require("onnx", "writing a network as ONNX")
     graph = _GraphLayers(network, onnx.helper)
-    scores = follow(graph, "features", network.config, network.classes)
+    scores = run_network(graph, "features", network.config, network.classes)
     graph.nodes.append(onnx.helper.make_node("Identity", [scores], ["scores"]))
     given, count = onnx.helper.make_tensor_value_info, len(network.config.features)
     kinds = onnx.TensorProto
@@ -68,7 +68,7 @@ class _GraphLayers:
         y = self._node("ReduceMax", self._gather(x, where), axes=[1], keepdims=0)
         return self._wide(y, self.channels(x))
 
-    def raise_(self, x: str, where: str) -> str:
+    def upsample(self, x: str, where: str) -> str:
         return self._wide(self._node("Gather", x, where, axis=0), self.channels(x))
 
     def concatenate(self, x: str, y: str) -> str:

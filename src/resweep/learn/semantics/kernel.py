@@ -14,7 +14,7 @@ _STEPS, _FIRST_STEP, _MAX_STEP = 4000, 0.05, 0.1
 
 
 @cache
-def _spread(count: int) -> tuple[tuple[float, float, float], ...]:
+def _place_evenly(count: int) -> tuple[tuple[float, float, float], ...]:
     """Points that minimise |x|² of each and 1 / distance of each two; the first is held in the middle."""
     points = np.zeros((count, 3))
     points[1:] = _make_spiral(count - 1)
@@ -45,4 +45,4 @@ def _make_spiral(count: int) -> Array:
 
 def place_kernel_points(count: int, extent: float) -> Array:
     """The points (count, 3) float32 of a kernel, in cells; each reaches ``extent`` cells."""
-    return (np.array(_spread(count)) * extent).astype(np.float32)
+    return (np.array(_place_evenly(count)) * extent).astype(np.float32)

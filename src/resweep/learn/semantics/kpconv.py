@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from resweep.learn.semantics.architecture import follow
+from resweep.learn.semantics.architecture import run_network
 from resweep.learn.semantics.config import NetworkConfig
 from resweep.learn.semantics.kernel import place_kernel_points
 from resweep.optional import require
@@ -42,12 +42,12 @@ class KpConvNetwork:
         self.weights, self.norms = torch.nn.ParameterDict(), torch.nn.ModuleDict()
         self.weights["bias"] = torch.nn.Parameter(torch.zeros(classes))
         self.kernel = torch.from_numpy(place_kernel_points(config.kernel_points, config.extent))
-        follow(_ParameterMaker(self, torch), len(config.features), config, classes)
+        run_network(_ParameterMaker(self, torch), len(config.features), config, classes)
         self.module = torch.nn.ModuleDict({"weights": self.weights, "norms": self.norms})
 
     def __call__(self, features: Any, inputs: Mapping[str, Any]) -> Any:
         """Scores of the points; ``inputs`` are the arrays of the pyramid as tensors, by name."""
-        return follow(_TensorLayers(self, inputs), features, self.config, self.classes)
+        return run_network(_TensorLayers(self, inputs), features, self.config, self.classes)
 
 
 def to_tensors(pyramid: Pyramid) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class _ParameterMaker:
     def pool(self, x: int, where: str) -> int:
         return x
 
-    def raise_(self, x: int, where: str) -> int:
+    def upsample(self, x: int, where: str) -> int:
         return x
 
     def concatenate(self, x: int, y: int) -> int:
@@ -122,7 +122,7 @@ class _TensorLayers:
     def pool(self, x: Any, where: str) -> Any:
         return self._gather(x, where).max(dim=1).values
 
-    def raise_(self, x: Any, where: str) -> Any:
+    def upsample(self, x: Any, where: str) -> Any:
         return self._torch.nn.functional.embedding(self._inputs[where], x)
 
     def concatenate(self, x: Any, y: Any) -> Any:

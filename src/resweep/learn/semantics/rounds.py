@@ -65,7 +65,7 @@ def train(
     file = None if folder is None else folder / CHECKPOINT
     if file is not None and file.is_file():
         state, best = _restore(file, network, optimiser)
-    chosen = [_prepare(sample, config) for sample in _spread(validation, config.validation_sweeps)]
+    chosen = [_prepare(sample, config) for sample in _choose_evenly(validation, config.validation_sweeps)]
     with open_progress(progress) as shown:
         shown.start("training", config.epochs * config.steps)
         shown.advance(state.epoch * config.steps)
@@ -105,9 +105,9 @@ def _count(network: KpConvNetwork, sample: Sample, pyramid: Pyramid, classes: in
     return count_pairs(sample.truth, predicted[sample.thinned.cell], classes)
 
 
-def _spread(samples: Sequence[Sample], most: int) -> list[Sample]:
+def _choose_evenly(samples: Sequence[Sample], max_count: int) -> list[Sample]:
     """At most so many of the samples, evenly spread."""
-    rows = np.linspace(0, len(samples) - 1, min(most, len(samples))).round().astype(int)
+    rows = np.linspace(0, len(samples) - 1, min(max_count, len(samples))).round().astype(int)
     return [samples[row] for row in rows]
 
 

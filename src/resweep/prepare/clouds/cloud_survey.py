@@ -28,7 +28,7 @@ _TAIL = 0.005  # share of points beyond each side of the box that a cloud fills
 _OUTLIER_SIZES, _OUTLIER_M = 3.0, 50.0  # farther around that box a point is an outlier: in its sizes, in metres
 _MAX_OUTLIERS = 0.001  # share of points: more of them are a part of the cloud
 _COLUMN_M = 5.0  # of the columns in which heights of first and last returns are compared
-_MIN_COLUMNS = 10  # that have first and last returns; fewer say nothing
+_MIN_COLUMNS = 10  # that have first and last returns; fewer are unreliable
 _MIN_RISE_M = 0.2  # by which first returns of a column lie above the last ones
 _MIN_FALLING_SHARE = 0.8  # of the columns, where pulses came from above
 _BRIGHT_SHARE = 0.99  # of the intensities, below the one that is intensity
@@ -79,12 +79,12 @@ class _SurveySums:
     columns: int = 0
     falling: int = 0
 
-    def add(self, sweep: Sweep, most: int) -> None:
+    def add(self, sweep: Sweep, max_points: int) -> None:
         points = sweep.world_points()
         unique = find_unique(points)
         self.count += len(points)
         self.duplicates += len(points) - len(unique)
-        rows = unique[:: max(1, -(-len(unique) // most))]
+        rows = unique[:: max(1, -(-len(unique) // max_points))]
         self.points.append(points[rows])
         self.source.append(read_sources(sweep)[rows])
         self.intensity.append(np.nan_to_num(sweep.intensity[rows]))
@@ -113,10 +113,10 @@ class _SurveySums:
 def survey_cloud(log: Log, progress: bool = False) -> Survey:
     """Look at all sweeps of a cloud once."""
     found = _SurveySums()
-    most = max(_MIN_POINTS, _MAX_POINTS // max(len(log), 1))
+    max_points = max(_MIN_POINTS, _MAX_POINTS // max(len(log), 1))
     spacing, thin_m, middle = 0.0, 0.0, len(log) // 2
     for at, sweep in enumerate(track(log, SURVEYING, show=progress)):
-        found.add(sweep, most)
+        found.add(sweep, max_points)
         if at == middle:
             own = sweep.points.astype(np.float64)
             own = own[find_unique(own)]

@@ -33,7 +33,7 @@ _NORMAL_K = 10  # nearest discs that give a normal
 _DISC_SIDES = 1.5  # radius of the discs, in sides of the voxels that they stand for
 _STOP_BEFORE = 1.5  # how far before its point a ray may be stopped, in those sides
 _MIN_COSINE = 0.1  # below which a ray grazes the discs around its point
-_ENOUGH_VISIBLE = 0.98  # of all that is visible at all: then no further standpoint is taken
+_MIN_VISIBLE_SHARE = 0.98  # of all that is visible at all: then no further standpoint is taken
 _MIN_GAIN = 0.005  # share of the points that a further standpoint must add
 _FAR_HALF_DIAGONALS = 4.0  # distance of standpoints around the cloud, in half diagonals of its box
 _VOTERS = 16  # nearest discs whose standpoint a hidden one takes
@@ -56,8 +56,8 @@ class Standpoints:
     visible: Array
 
 
-def find_standpoints(points: Array, spacing_m: float, most: int, threads: int = 0) -> Standpoints:
-    """The standpoints of a cloud (n, 3) around an origin nearby; at most ``most`` of them."""
+def find_standpoints(points: Array, spacing_m: float, max_count: int, threads: int = 0) -> Standpoints:
+    """The standpoints of a cloud (n, 3) around an origin nearby; at most ``max_count`` of them."""
     disc, side = _thin(points, spacing_m)
     near = Neighbours(disc)
     normal = near.pca(min(_NORMAL_K, len(disc)), np.inf, only=("normal", "count")).normal
@@ -67,7 +67,7 @@ def find_standpoints(points: Array, spacing_m: float, most: int, threads: int = 
     candidates = _list_places(disc, side, near)
     asked = np.arange(0, len(disc), max(1, len(disc) // _TRACED_POINTS))
     score = np.stack([look.score(place, asked) for place in candidates])
-    chosen = _choose(score, most)
+    chosen = _choose(score, max_count)
     final = np.stack([look.score(candidates[at], np.arange(len(disc))) for at in chosen])
     seen_from = np.argmax(
         final > 0, axis=0
@@ -134,7 +134,7 @@ def _list_places(points: Array, side: float, near: Neighbours) -> Array:
     return np.concatenate([inside[clear], outside])
 
 
-def _choose(score: Array, most: int) -> Array:
+def _choose(score: Array, max_count: int) -> Array:
     """Rows (s,) of the places that see the most between them, in the order in which they are taken.
 
     Each has the largest product of the points that it sees and of those of them that none before it saw. The first
@@ -144,14 +144,14 @@ def _choose(score: Array, most: int) -> Array:
     unseen = np.ones(score.shape[1], bool)
     visible = int((score.max(axis=0) > 0).sum())
     chosen: list[int] = []
-    while len(chosen) < most:
+    while len(chosen) < max_count:
         fresh = (score[:, unseen] > 0).sum(axis=1)
         at = int(np.argmax(fresh * total + _TIE_WEIGHT * score[:, unseen].sum(axis=1)))
         if chosen and fresh[at] < _MIN_GAIN * score.shape[1]:
             break
         chosen.append(at)
         unseen &= score[at] <= 0
-        if visible - int((unseen & (score.max(axis=0) > 0)).sum()) >= _ENOUGH_VISIBLE * visible:
+        if visible - int((unseen & (score.max(axis=0) > 0)).sum()) >= _MIN_VISIBLE_SHARE * visible:
             break
     return np.array(chosen, np.int64)
 

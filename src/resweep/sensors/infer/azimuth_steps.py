@@ -45,8 +45,8 @@ def find_fired_columns(places: list[Array], rings: list[Array], n_rings: int, n_
     return np.asarray(~best[:, np.arange(n_columns) % best.shape[1]])
 
 
-def _estimate_step(apart: Array, least: float) -> float:
-    apart = apart[apart > least]  # several returns of one beam
+def _estimate_step(apart: Array, min_step: float) -> float:
+    apart = apart[apart > min_step]  # several returns of one beam
     if len(apart) < _MIN_DIFFERENCES:
         return float("nan")
     base = float(np.median(apart))

@@ -41,7 +41,7 @@ _MAX_CELLS = 1 << 22  # 128 rings at 0.01° have a tenth
 _MAX_TRIES = 10  # sweeps read in vain before a log counts as unreadable
 _FIT_POINTS = 12_000  # of a sweep, enough for two numbers a ring
 _MIN_TIME_SPAN_S = 1e-3  # firing times that vary less show nothing
-_MIN_AGREEMENT_M2 = 0.02  # a motion and a drive that agree less than this do not show the sense of turning
+_MIN_AGREEMENT_M2 = 0.02  # a motion and a drive that agree less than this do not show the direction of rotation
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class BeamGrid:
         return float(self.n_columns) if self.columned else 360.0
 
     @property
-    def sense(self) -> float:
+    def rotation_sign(self) -> float:
         """+1 where azimuth grows with time, else -1 (also where the log does not show it)."""
         return 1.0 if self.direction == "counterclockwise" else -1.0
 
@@ -172,7 +172,7 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> BeamGrid:
     if not columned:
         step = np.maximum(step, 0.9 * densest)  # two rings taken for one
     fires = _find_free_cells(raw, rings, np.degrees(channels.elevation_rad))
-    period_s, sense = _estimate_turning(
+    period_s, rotation_sign = _estimate_turning(
         [s.beam_time[out] for s, out in zip(chosen, away, strict=True)], raw, motions, log
     )
     return BeamGrid(
@@ -182,7 +182,7 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> BeamGrid:
         fires,
         source,
         columned,
-        None if sense == 0 else "counterclockwise" if sense > 0 else "clockwise",
+        None if rotation_sign == 0 else "counterclockwise" if rotation_sign > 0 else "clockwise",
         period_s,
         len(chosen),
         find_fired_columns(place, rings, n_rings, n_given) if columned else None,

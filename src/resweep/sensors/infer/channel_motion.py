@@ -107,7 +107,7 @@ def fit_channels(
             weight = np.ones(len(ring))
             if iteration:
                 error = (slope - portable.tan(elevation)[ring] - height[ring] / level) / (1.0 + slope**2)
-                spread = _spread(error)
+                spread = _measure_spread(error)
                 weight = 1.0 / (1.0 + (error / (2.0 * spread)) ** 2)
             total.add(at, slope, level, columns, ring, weight)
         sigma = spread if np.isfinite(spread) else 0.01
@@ -133,7 +133,7 @@ def fit_motion(channels: Channels, points: Array, ring: Array, phase: Array, *, 
         slope, level, columns = _make_design(RingMotion(terms).undo(points, now), now)
         square = 1.0 + slope**2
         error = (slope - channels.slope(ring, level)) / square
-        spread = _spread(error)
+        spread = _measure_spread(error)
         weight = 1.0 / (1.0 + (error / (2.0 * spread)) ** 2)
         columns = columns / square[:, None]
         prior = np.diag(_POINTS_PER_TERM * (spread / _MOTION_SIGMA) ** 2)
@@ -143,7 +143,7 @@ def fit_motion(channels: Channels, points: Array, ring: Array, phase: Array, *, 
     return STILL if motion.is_still else motion
 
 
-def _spread(error: Array) -> float:
+def _measure_spread(error: Array) -> float:
     return max(1.48 * float(np.median(np.abs(error))), 1e-6)
 
 

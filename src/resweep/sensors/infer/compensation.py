@@ -28,7 +28,7 @@ _POINTS = 12_000  # of a sweep, by which its motion is found
 _NEAR_M = 1.0  # nearer points are on the vehicle that carries the sensor
 _MIN_RINGS = 8  # fewer do not show how points were turned
 _MIN_MOVED_M = 0.1  # of the places that the beams of a sweep start from
-_MIN_DRIVE_M = 0.2  # of a turn: below it there is little to correct, and the sense of turning is not seen
+_MIN_DRIVE_M = 0.2  # of a turn: below it there is little to correct, and the direction of rotation is not seen
 _MAX_LEFT = 0.5  # share of the motion: if more seems to be left, points were not compensated with this drive
 _AROUND = (5, 3)  # sweeps by which speed and turn rate are read off the poses
 
@@ -68,7 +68,7 @@ class Compensation:
 
 
 @dataclass(frozen=True, eq=False)
-class _Drive:
+class _TurnMotion:
     """How the sensor moves in one turn, in its own frame: ``turn`` (3,) radians, ``shift`` (3,) metres."""
 
     turn: Array
@@ -89,14 +89,14 @@ def _find_channels(log: Log) -> Channels | None:
     return grid.channels if grid.source == "given" and grid.n_rings >= _MIN_RINGS else None
 
 
-def _read_drive(poses: Array, times: Array, at: int, period_s: float) -> _Drive:
+def _read_drive(poses: Array, times: Array, at: int, period_s: float) -> _TurnMotion:
     """The motion at sweep ``at`` by the poses around it."""
     rows, turned = (_choose_nearest(len(times), at, count) for count in _AROUND)
     T_here = inverse(poses[at])
     ahead = portable.matmul(poses[rows, :3, 3] - poses[at, :3, 3], T_here[:3, :3].T)
     turns = rotation_of(portable.matmul(T_here[:3, :3], poses[turned, :3, :3])).as_rotvec()
     since = times - times[at]
-    return _Drive(period_s * _fit_slope(since[turned], turns, 1), period_s * _fit_slope(since[rows], ahead, 2))
+    return _TurnMotion(period_s * _fit_slope(since[turned], turns, 1), period_s * _fit_slope(since[rows], ahead, 2))
 
 
 def _choose_nearest(count: int, at: int, wanted: int) -> slice:
@@ -111,7 +111,7 @@ def _fit_slope(when: Array, values: Array, degree: int) -> Array:
     return np.asarray(portable.solve(square, portable.matmul(powers.T, values))[1])
 
 
-def _correct_sweep(sweep: Sweep, channels: Channels, drive: _Drive, period_s: float) -> Sweep:
+def _correct_sweep(sweep: Sweep, channels: Channels, drive: _TurnMotion, period_s: float) -> Sweep:
     points, ring = compute_beam_points(sweep), sweep.beam_ring.astype(np.int64)
     # Beams start where they were fired, so their azimuths are those measured.
     phase = (compute_azimuth_deg(sweep.beam_direction.astype(np.float64)) + 180.0) % 360.0 / 360.0 - 0.5
@@ -140,7 +140,7 @@ def _find_motion(sweep: Sweep, channels: Channels, points: Array, ring: Array) -
     return fit_motion(channels, *thin_points(_POINTS, points, ring[sure], phase), timed=False)
 
 
-def _find_left(motion: RingMotion, sense: float, drive: _Drive) -> Array:
+def _find_left(motion: RingMotion, sense: float, drive: _TurnMotion) -> Array:
     """Turn and shift (6,) of one turn that compensation left in the points.
 
     Rings do not show by how much points were turned about the axis: by the same share as they were shifted along.

@@ -103,9 +103,9 @@ def _place_between(sweep: Sweep, grid: BeamGrid, ring: Array, azimuth: Array, pl
     """Beams in the gaps of each ring, evenly between the neighbours of a gap."""
     before, after, share, gap = (_find_gaps if grid.fired is None else _find_empty_cells)(place, ring, grid)
     # Where columns are numbered, azimuth runs with or against them, by offsets of its own.
-    turned = gap * (360.0 / grid.turn) * (grid.sense if grid.columned else 1.0)
+    turned = gap * (360.0 / grid.turn) * (grid.rotation_sign if grid.columned else 1.0)
     turned += (azimuth[after] - azimuth[before] - turned + 180.0) % 360.0 - 180.0
-    time = _interpolate_times(sweep, before, after, share, turned * grid.sense / 360.0, grid)
+    time = _interpolate_times(sweep, before, after, share, turned * grid.rotation_sign / 360.0, grid)
     at = (place[before] + share * gap) % grid.turn
     return _NewBeams(ring[before], (azimuth[before] + share * turned) % 360.0, time, at)
 
@@ -230,8 +230,8 @@ def _find_new_phase(sweep: Sweep, new: _NewBeams) -> Array:
 
 
 def _find_columns(azimuth: Array, grid: BeamGrid) -> Array:
-    """Column of each azimuth, counted from the seam behind the sensor in the sense of turning."""
-    turned = (grid.sense * azimuth + 180.0) % 360.0
+    """Column of each azimuth, counted from the seam behind the sensor in the direction of rotation."""
+    turned = (grid.rotation_sign * azimuth + 180.0) % 360.0
     return np.asarray((turned / grid.azimuth_step_deg).astype(np.int64) % grid.n_columns)
 
 

@@ -151,8 +151,8 @@ def _make_gaussian(width_bins: float) -> Array:
 
 def _find_peaks(count: Array, width_bins: float) -> Array:
     smooth = correlate1d(count, _make_gaussian(width_bins), mode="constant")
-    least = _MIN_PEAK_POINTS / (2.5 * width_bins)
-    peaks, shape = find_peaks(smooth, height=least, prominence=least * _MIN_PROMINENCE)
+    min_height = _MIN_PEAK_POINTS / (2.5 * width_bins)
+    peaks, shape = find_peaks(smooth, height=min_height, prominence=min_height * _MIN_PROMINENCE)
     return np.asarray(peaks[shape["prominences"] >= _MIN_PROMINENCE * shape["peak_heights"]])
 
 

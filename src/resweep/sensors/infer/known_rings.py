@@ -50,7 +50,7 @@ def assign_rings(sweep: Sweep, sensor: Sensor, motion: Trajectory | None = None)
     def find_elevations(chosen: Array, start: float | None) -> Array:
         if start is None or motion is None:
             return compute_elevation_deg(chosen)
-        return compute_elevation_deg(_put_back(chosen, sweep, sensor, motion, start * sensor.sweep_period_s))
+        return compute_elevation_deg(_undo_motion(chosen, sweep, sensor, motion, start * sensor.sweep_period_s))
 
     shares = [_measure_near_share(find_elevations(sample, start), levels) for start in starts]
     best = int(np.argmax(shares))
@@ -70,7 +70,7 @@ def _measure_near_share(elevation: Array, levels: Array) -> float:
     return float(np.mean(np.abs(elevation - levels[nearest]) < _NEAR * room[nearest]))
 
 
-def _put_back(points: Array, sweep: Sweep, sensor: Sensor, motion: Trajectory, start_s: float) -> Array:
+def _undo_motion(points: Array, sweep: Sweep, sensor: Sensor, motion: Trajectory, start_s: float) -> Array:
     """Points (n, 3) of the sweep's one frame in the frame of the sensor when it fired each."""
     delay = _find_firing_times(sensor)
     world = transform(sweep.pose, points)

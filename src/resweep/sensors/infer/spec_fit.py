@@ -196,10 +196,10 @@ def _estimate_offsets(
         azimuth = compute_azimuth_deg(points)
         if grid.period_s is not None and is_timed(sweep):
             since = sweep.beam_time - sweep.beam_time.min()
-            head = grid.sense * 360.0 * since / grid.period_s
+            head = grid.rotation_sign * 360.0 * since / grid.period_s
         elif grid.columned:
-            head = grid.sense * grid.azimuth_step_deg * sweep.beam_column
-            head = head if delay is None else head + grid.sense * 360.0 * rate_hz * delay[ring]
+            head = grid.rotation_sign * grid.azimuth_step_deg * sweep.beam_column
+            head = head if delay is None else head + grid.rotation_sign * 360.0 * rate_hz * delay[ring]
         else:
             return None
         part = thin_points(20_000, points, ring, compute_phase(sweep, azimuth))
@@ -219,7 +219,7 @@ def _describe(grid: BeamGrid, near: Sensor, rms: float, rate_from: str, returns:
     uneven = ""
     if np.ptp(grid.step) > 0.1 * grid.step.min():
         uneven = " Rings fire at unequal steps; the finest is given for all."
-    turning = "" if grid.direction else " The sense of turning is not seen: clockwise is assumed."
+    turning = "" if grid.direction else " The direction of rotation is not seen: clockwise is assumed."
     return (
         f"Fitted to {returns} returns in {grid.sweeps} sweeps of a log; rings {rings[grid.source]}, rotation rate "
         f"from {rate_from}, range limits as observed.{uneven}{turning} Beam, receiver, pointing and wavelength cannot "

@@ -19,6 +19,7 @@ from resweep.simulate.realism.model_card import RealismCard, read_card
 from resweep.simulate.realism.onnx_network import OnnxNetwork
 from resweep.sweep import Sweep
 
+_TOLERANCE, _SUM_TOLERANCE = 1e-3, 1e-2  # of probabilities, and of the sum of shares, by the rounding of float32
 _STEPS = 4096.0  # of probabilities, which networks give to some six digits
 _INTENSITY_STRIDE = 7  # one return in so many is enough for the median intensity
 _MAX_INTENSITY_RATIO = 20.0  # to those of training; larger intensities have another unit
@@ -107,7 +108,7 @@ class RealismModel:
             self.card.layout.check(sweep, image=False)
         except ResweepError as error:
             raise ResweepError(
-                "realism: the model takes ranges against the maximum range, and that of this sweep's sensor is "
+                "realism: the model takes ranges relative to the maximum range, and that of this sweep's sensor is "
                 "unknown; give the sensor"
             ) from error
         return self.card.range_max_m
@@ -115,11 +116,13 @@ class RealismModel:
     def predict_drops(self, channels: BeamChannels, threads: int = 0) -> Array:
         """The probability (b,) float32 that each beam is dropped; NaN where nothing returned anyway."""
         found = np.full(len(channels), np.nan, np.float32)
-        said = np.zeros(len(channels), np.float32)
+        drop = np.zeros(len(channels), np.float32)
         if self.drops:
             network = self._networks["drop"]
-            said = network.part.draw_by(network.run(channels, threads), channels)
-        rounded = np.round(np.clip(said, 0.0, 1.0) * np.float32(_STEPS)) / np.float32(_STEPS)
+            given = network.run(channels, threads)
+            self._check_range("drop", given, "probabilities")
+            drop = network.part.draw_by(given, channels)
+        rounded = np.round(np.clip(drop, 0.0, 1.0) * np.float32(_STEPS)) / np.float32(_STEPS)
         return np.where(channels.occupied, rounded, found)
 
     def run(
@@ -162,7 +165,27 @@ class RealismModel:
 
     def predict_intensities(self, channels: BeamChannels, threads: int = 0) -> Array:
         """The shares (b, k) of the bins of intensity of each beam (`IntensityModel`); 0 where nothing returned."""
-        return self._networks["intensity"].run(channels, threads)
+        shares = self._networks["intensity"].run(channels, threads)
+        self._check_range("intensity", shares, "shares of bins")
+        whole = shares[channels.occupied].sum(axis=1)
+        if len(whole) and float(np.abs(whole - 1).max()) > _SUM_TOLERANCE:
+            raise InputError(
+                f"{self._name('intensity')}: gives shares of bins that add up to {float(whole.min()):.3g} to "
+                f"{float(whole.max()):.3g}, not to 1; learn the model again"
+            )
+        return shares
+
+    def _check_range(self, name: str, values: Array, what: str) -> None:
+        """Raise unless what a network gives lies within 0 and 1."""
+        low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+        if low < -_TOLERANCE or high > 1 + _TOLERANCE:
+            raise InputError(
+                f"{self._name(name)}: gives {what} from {low:.3g} to {high:.3g}, expected 0 to 1; learn the model again"
+            )
+
+    def _name(self, part: str) -> str:
+        """The file of a network, for errors."""
+        return str(self.folder / self.card.parts[part].file)
 
     def _draw_intensity(self, sweep: Sweep, channels: BeamChannels, seed: int, index: int, threads: int) -> Array:
         """The intensities (n,) of the returns of a sweep, drawn from what was learned."""

@@ -11,9 +11,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from resweep.calibration import BLIND_BINS
-from resweep.config import Share, Spec, read_text, validate
+from resweep.config import Share, Spec, validate
 from resweep.errors import InputError, SettingsError
 from resweep.files import write_file
+from resweep.files.untrusted import read_json
 from resweep.pose import Array
 from resweep.simulate.beam_channels import CHANNELS, CLASSES, TRANSFERABLE, BeamChannels
 from resweep.simulate.intensity import IntensityModel
@@ -161,10 +162,7 @@ def read_card(folder: Path) -> RealismCard:
     path = folder / CARD
     if not path.is_file():
         raise InputError(f"{folder}: holds no learned model ({CARD}); give the folder that 'resweep learn' wrote")
-    try:
-        data: Any = json.loads(read_text(path, "the card of a model"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is damaged ({error}); learn the model again") from error
+    data: Any = read_json(path, "learn the model again")
     if not isinstance(data, dict):
         raise InputError(f"{path}: is no card of a model; learn the model again")
     return validate(data, RealismCard, str(path))

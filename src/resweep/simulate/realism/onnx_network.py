@@ -8,12 +8,11 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from resweep.errors import InputError
-from resweep.optional import require
+from resweep.inference.checked_network import CheckedNetwork, InputShape, read_model_file
 from resweep.pose import Array
 from resweep.simulate.beam_channels import CHANNELS, BeamChannels
 from resweep.simulate.realism.model_card import NetworkCard
@@ -23,7 +22,6 @@ INPUT, OUTPUT = "channels", "result"
 HALO = 32  # columns of the neighbours that each sector of an image is given
 SECTORS = 4  # of an image, whatever the threads
 _BATCH_BEAMS = 16_384  # that go through a network together
-_MAX_BYTES = 500 * 10**6
 
 
 class OnnxNetwork:
@@ -32,21 +30,24 @@ class OnnxNetwork:
     Work is cut into the same blocks whatever the threads, each of which runs on one: the bytes are always the same.
     """
 
-    def __init__(self, data: bytes, part: NetworkCard, layout: SensorGrid) -> None:
+    def __init__(self, data: bytes, part: NetworkCard, layout: SensorGrid, where: str = "") -> None:
         self.part, self.layout = part, layout
-        self._session = _open(data, part)
+        channels, image = len(CHANNELS), (layout.rows, 16 + 2 * HALO)
+        wanted, size = ((None, None), image) if self.is_image else ((), ())
+        expected = (1, part.outputs, *size)
+        given = {INPUT: InputShape("float32", (None, channels, *wanted))}
+        self._network = CheckedNetwork(
+            data, where or part.file, given, {INPUT: (1, channels, *size)}, expected, "learn the model again"
+        )
 
     @classmethod
     def read(cls, folder: Path, part: NetworkCard, layout: SensorGrid) -> OnnxNetwork:
         """The network in a folder, as its card says."""
         path = folder / part.file
-        try:
-            data = path.read_bytes() if path.stat().st_size <= _MAX_BYTES else b""
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror}); learn the model again") from error
+        data = read_model_file(path, "learn the model again")
         if hashlib.sha256(data).hexdigest() != part.sha256:
             raise InputError(f"{path}: is damaged, or not the network of its card; learn the model again")
-        return cls(data, part, layout)
+        return cls(data, part, layout, str(path))
 
     @property
     def is_image(self) -> bool:
@@ -83,7 +84,8 @@ class OnnxNetwork:
         return np.asarray(np.concatenate(found, axis=2))
 
     def _call(self, values: Array) -> Array:
-        return np.asarray(self._session.run([OUTPUT], {INPUT: values})[0], np.float32)
+        expected = (len(values), self.part.outputs, *values.shape[2:])
+        return self._network.run({INPUT: np.asarray(values, np.float32)}, expected)
 
 
 def _map(work: Callable[[Array], Array], items: list[Array], threads: int) -> list[Array]:
@@ -92,29 +94,3 @@ def _map(work: Callable[[Array], Array], items: list[Array], threads: int) -> li
         return [work(item) for item in items]
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(work, items))
-
-
-def _open(data: bytes, part: NetworkCard) -> Any:
-    """A session of an ONNX file; nothing but the arithmetic of ONNX itself runs."""
-    runtime = require("onnxruntime", "running a learned model")
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
-    options.use_deterministic_compute = True
-    options.log_severity_level = 4
-    try:
-        session = runtime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime has a class of errors for each status
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"{part.file}: onnxruntime cannot run it ({reason}); learn the model again") from error
-    inputs = [(item.name, len(item.shape), item.shape[1]) for item in session.get_inputs()]
-    expected = (INPUT, 4 if part.kind == "image" else 2, len(CHANNELS))
-    outputs = [(item.name, item.shape[1]) for item in session.get_outputs()]
-    if inputs != [expected]:
-        raise InputError(
-            f"{part.file}: takes {inputs}, where beams have the {len(CHANNELS)} channels {', '.join(CHANNELS)}; learn "
-            "the model again"
-        )
-    if outputs != [(OUTPUT, part.outputs)]:
-        raise InputError(f"{part.file}: gives {outputs}, its card says {part.outputs}; learn the model again")
-    return session

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +86,6 @@ def _write_gif(path: Path, frames: Iterable[Array], fps: float) -> None:
     pictures[0].save(
         path, save_all=True, append_images=pictures[1:], duration=max(20, round(1000 / fps)), loop=0, format="GIF"
     )
-
-
-def draw_frames(poses: Array, times: Array, draw: Callable[[Array, float], Array]) -> Iterable[Array]:
-    """The pictures ``draw(pose, second)`` of each pose, one at a time."""
-    for pose, second in zip(poses, times, strict=True):
-        yield draw(pose, float(second))
 
 
 def _smooth(vectors: Array, width: int) -> Array:

@@ -99,10 +99,10 @@ def _choose_far(view: CameraView, range_m: float | None) -> float:
     return float(np.quantile(view.range[view.hit], 0.98)) if view.hit.any() else 1.0
 
 
-def _map(values: Array, most: float, name: str) -> Array:
+def _map(values: Array, maximum: float, name: str) -> Array:
     from matplotlib import colormaps
 
-    share = np.clip(np.where(np.isfinite(values), values, 0.0) / most, 0.0, 1.0)
+    share = np.clip(np.where(np.isfinite(values), values, 0.0) / maximum, 0.0, 1.0)
     table = np.asarray(colormaps[name](np.linspace(0.0, 1.0, 256)), np.float32)[:, :3]
     return np.asarray(table[np.rint(255 * share).astype(np.int64)])
 

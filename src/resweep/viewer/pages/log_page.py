@@ -74,7 +74,7 @@ class LogPage:
             for at, log in enumerate(self.logs):
                 if log.poses_known and len(log) > 1:
                     each.lines(f"/trajectory/{at}", outline_path(log.poses), _PATH)
-            each.on_click(partial(self._click, each, panel))
+            each.on_click(partial(self._on_click, each, panel))
         self.look_from_behind()
         self.refresh()
 
@@ -154,7 +154,7 @@ class LogPage:
                 else:
                     stage.remove(f"/sweep/{at}")
                     stage.remove(f"/boxes/{at}")
-        self.stage.say(messages[0] if messages else "")
+        self.stage.show_message(messages[0] if messages else "")
         self._clouds = clouds
         self.legend.content = self._describe(sweeps, clouds[-1].coloured)
         self._mark()
@@ -228,7 +228,7 @@ class LogPage:
         swatch = " ".join(f'<span style="color:{colour}">&#9632;</span> {name}' for name, colour in coloured.entries)
         return "\n\n".join([*lines, f"{coloured.legend} {swatch}"])
 
-    def _click(self, stage: Stage, panel: RangePanel, origin: Array, direction: Array) -> None:
+    def _on_click(self, stage: Stage, panel: RangePanel, origin: Array, direction: Array) -> None:
         beam = panel.find_clicked(origin, direction)
         if beam is not None:
             self._show_beam(self._find_log(panel), beam)

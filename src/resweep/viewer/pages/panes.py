@@ -107,7 +107,7 @@ class PaneServer:
     async def _serve(self, begun: threading.Event) -> None:
         self._ended = asyncio.Event()
         self._open: set[asyncio.Task[None]] = set()
-        server = await asyncio.start_server(self._answer, self.host, self.port, limit=_HEAD_BYTES)
+        server = await asyncio.start_server(self._serve_browser, self.host, self.port, limit=_HEAD_BYTES)
         begun.set()
         await self._ended.wait()
         server.close()
@@ -115,12 +115,12 @@ class PaneServer:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_browser(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._open.add(task)
         try:
-            await self._pass_on(reader, writer)
+            await self._forward(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
             return  # a browser that goes away in the midst is no error
         except asyncio.CancelledError:
@@ -129,16 +129,16 @@ class PaneServer:
             self._open.discard(task)
             writer.close()
 
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_S)
         line, _, rest = head.partition(b"\r\n")
-        words = line.split(b" ")
-        path = words[1].partition(b"?")[0] if len(words) == 3 else b""
+        parts = line.split(b" ")
+        path = parts[1].partition(b"?")[0] if len(parts) == 3 else b""
         pane, _, inner = path.removeprefix(b"/").partition(b"/")
         if pane.isdigit() and 1 <= int(pane) <= len(self._ports):
             port = self._ports[int(pane) - 1]
             inside, outside = await asyncio.open_connection("127.0.0.1", port)
-            outside.write(b" ".join([words[0], b"/" + inner, words[2]]) + b"\r\n" + rest)
+            outside.write(b" ".join([parts[0], b"/" + inner, parts[2]]) + b"\r\n" + rest)
             try:
                 await asyncio.gather(_copy(reader, outside), _copy(inside, writer))
             finally:

@@ -80,7 +80,7 @@ class Stage:
             self.gui.add_markdown("the controls are in the other pane")  # an empty panel would show settings of viser
         self.gui.set_panel_label(title)
         self._led = led
-        self.work: LatestTask = LatestTask(self.say) if led is None else led.work
+        self.work: LatestTask = LatestTask(self.show_message) if led is None else led.work
         self._message: Any = None
         self._shown: dict[str, Any] = {}
 
@@ -96,7 +96,7 @@ class Stage:
         with contextlib.redirect_stdout(io.StringIO()):
             self.server.stop()
 
-    def say(self, text: str) -> None:
+    def show_message(self, text: str) -> None:
         """Show a message at the top of the panel; an empty one goes away."""
         if self._message is None:
             if not text:
@@ -231,7 +231,7 @@ class Stage:
             origin, direction = np.array(event.ray_origin), np.array(event.ray_direction)
             self.work.ask("click", lambda: answer(origin, direction))
 
-    def on_eye(self, answer: Callable[[Array], None], moved_m: float = 3.0) -> None:
+    def on_camera_move(self, answer: Callable[[Array], None], moved_m: float = 3.0) -> None:
         """Call ``answer(eye)`` in the background when a camera has moved, measured from the centre."""
         last: list[Array] = [np.full(3, np.inf)]
 

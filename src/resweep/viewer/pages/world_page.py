@@ -65,8 +65,8 @@ class WorldPage:
         self._add_sensor()
         ahead = self.pose[:3, 0] * [1.0, 1.0, 0.0]
         stage.look(self.pose[:3, 3] - 22.0 * ahead + [0.0, 0.0, 14.0], self.pose[:3, 3] + 4.0 * ahead)
-        stage.on_click(self._click)
-        stage.on_eye(self._look)
+        stage.on_click(self._on_click)
+        stage.on_camera_move(self._look)
         if path is not None and len(path) > 1:
             stage.lines("/trajectory", outline_path(path.poses), _PATH)
         self.refresh_world()
@@ -187,7 +187,7 @@ class WorldPage:
         return pose
 
     @property
-    def _quick(self) -> Simulator:
+    def _single_ray_simulator(self) -> Simulator:
         """The simulator with one ray a beam."""
         sensor = self.simulator.sensor
         if self._single is None or self._single[0] is not sensor:
@@ -199,7 +199,7 @@ class WorldPage:
         begun = time.perf_counter()
         pose = self.sensor_pose()
         second = 0.0 if self.time is None else float(self.time.value)
-        self.sweep = (self._quick if quick else self.simulator).sweep(pose, start=second)
+        self.sweep = (self._single_ray_simulator if quick else self.simulator).sweep(pose, start=second)
         self.pose = pose
         world_points = self.sweep.world_points()
         self._points = self.stage.local(world_points)
@@ -219,7 +219,7 @@ class WorldPage:
         labels = self.world.labels
         known = by in list_colourings(self.sweep, labels)
         coloured = colour_returns(self.sweep, by if known else "range", labels)
-        self.stage.say("" if known else f"this sweep knows no {by}; shown by range")
+        self.stage.show_message("" if known else f"this sweep knows no {by}; shown by range")
         self._rgb = coloured.rgb
         self.stage.points("/sweep", points, coloured.rgb, self.size.value)
         boxes = self.sweep.boxes
@@ -234,7 +234,7 @@ class WorldPage:
             self._simulator = self.simulator.with_sensor(name)
         self.draw_sweep()
 
-    def _click(self, origin: Array, direction: Array) -> None:
+    def _on_click(self, origin: Array, direction: Array) -> None:
         if self.sweep is None:
             return
         beam = self.range_panel.find_clicked(origin, direction)

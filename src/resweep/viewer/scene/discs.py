@@ -8,12 +8,12 @@ A triangle around each disc, whose texture is clear outside of the disc, needs 6
 from __future__ import annotations
 
 import io
-import json
 import struct
 from dataclasses import dataclass
 
 import numpy as np
 
+from resweep.files.strict_json import format_json
 from resweep.pose import Array
 
 MAX_DISCS = 200_000  # drawn as discs; those that look smaller are drawn as points
@@ -44,17 +44,6 @@ class Sprites:
     def of_rows(self, rows: Array) -> Sprites:
         """Some of them."""
         return Sprites(self.centre[rows], self.half[rows], self.rgb[rows], self.of)
-
-
-def find_axes(normal: Array) -> Array:
-    """Two unit vectors (k, 2, 3) across each unit ``normal`` (k, 3), and across each other."""
-    x, y, z = np.asarray(normal, np.float32).T
-    sign = np.copysign(np.float32(1.0), z)
-    a = -1.0 / (sign + z)
-    b = x * y * a
-    first = np.stack([1.0 + sign * x * x * a, sign * b, -sign * x], axis=1)
-    second = np.stack([b, sign + y * y * a, -y], axis=1)
-    return np.stack([first, second], axis=1)
 
 
 def split_by_size(
@@ -150,7 +139,7 @@ def _describe(position: Array, n_data: int, n_picture: int) -> dict[str, object]
 
 def _pack(described: dict[str, object], data: bytes) -> bytes:
     """A binary glTF file of its two parts, each padded to four bytes."""
-    text = json.dumps(described, separators=(",", ":")).encode()
+    text = format_json(described, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 4)
     data += b"\0" * (-len(data) % 4)
     length = 12 + 8 + len(text) + 8 + len(data)

@@ -11,21 +11,19 @@ from scipy.spatial.transform import Rotation
 from resweep.labels import LabelSet
 from resweep.pose import Array
 from resweep.viewer import palette
-from resweep.viewer.scene.discs import Sprites, find_axes
+from resweep.viewer.scene.discs import Sprites
 from resweep.viewer.scene.levels import BUDGET, choose_level, draw_priorities
 from resweep.viewer.scene.return_colours import KIND_COLOURS, _to_bytes, colour_instances, colour_table
-from resweep.worlds import Mesh, Splats, Volumes, World
-from resweep.worlds.layers.layer import kinds_in
+from resweep.worlds import Layer, Mesh, Volumes, World
+from resweep.worlds.layers.layer import PERMEABILITY, kinds_in
 from resweep.worlds.layers.seen import COLUMN, unpack_seen
 from resweep.worlds.native import NUMBERS
 
-WORLD_COLOURINGS = ("label", "reflectance", "height", "kind", "instance", "times seen", "permeability", "colour")
 MAX_FACES = 1_000_000  # triangles of meshes that are sent to the browser
 MAX_COPIES = 20_000
 MAX_ELLIPSOIDS = 4_000
 _MIN_SHADE = 0.55  # of the colour of a disc that faces away from the light
 _LIGHT = np.array([0.35, -0.45, 0.82])
-_MIN_STOPPING = 0.06  # of a volume that is shown: one that light nearly always passes is still to be seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +50,14 @@ class ShownWorld:
         self.shift = np.asarray(world.origin - centre, np.float64)
 
     @cached_property
-    def splats(self) -> list[Splats]:
-        """The layers of discs."""
-        return kinds_in(self.world.layers, Splats)
-
-    @cached_property
     def volumes(self) -> list[Volumes]:
-        """The layers of permeable volumes."""
+        """The layers of permeable volumes, which can be shown as ellipsoids."""
         return kinds_in(self.world.layers, Volumes)
 
-    @property
-    def _layers(self) -> list[Splats | Volumes]:
-        return [*self.splats, *self.volumes]
+    @cached_property
+    def _layers(self) -> list[Layer]:
+        """The layers that are shown as discs: all but `meshes`."""
+        return [layer for layer in self.world.layers if layer.mesh is None]
 
     @cached_property
     def _centres(self) -> Array:
@@ -77,7 +71,7 @@ class ShownWorld:
 
     @property
     def n_primitives(self) -> int:
-        """How many discs and volumes there are."""
+        """How many primitives there are that are shown as discs."""
         return len(self._centres)
 
     def list_colourings(self) -> list[str]:
@@ -89,7 +83,7 @@ class ShownWorld:
             found.append("instance")
         if any(COLUMN in layer.extra for layer in layers):
             found.append("times seen")
-        if self.volumes:
+        if any(PERMEABILITY in layer.attributes for layer in layers):
             found.append("permeability")
         if any("red" in layer.extra for layer in layers):
             found.append("colour")
@@ -98,7 +92,7 @@ class ShownWorld:
     def choose(self, eye: Array, by: str) -> Sprites:
         """The primitives to show from ``eye`` (3,), in shown coordinates, coloured ``by`` one of `list_colourings`.
 
-        A volume is shown as the disc of its two larger axes, as much of it as stops light.
+        What is no disc is shown as one: `Layer.list_half_axes`.
         """
         rows, wider = choose_level(self._centres, self._priorities, eye, self.budget)
         half = np.empty((len(rows), 2, 3), np.float32)
@@ -108,7 +102,7 @@ class ShownWorld:
             low, high = np.searchsorted(rows, (first, first + len(layer)))
             chosen, part = rows[low:high] - first, slice(int(low), int(high))
             rgb[part] = colour_layer(layer, chosen, by, self.world.labels, self.shift)
-            half[part] = _find_half_axes(layer, chosen) * wider[part][:, None, None]
+            half[part] = layer.list_half_axes(chosen) * wider[part][:, None, None]
             first += len(layer)
         return Sprites(self._centres[rows], half, rgb, self.n_primitives)
 
@@ -117,7 +111,7 @@ class ShownWorld:
         count = sum(len(layer) for layer in self.volumes)
         if count == 0:
             return np.zeros((0, 3)), np.zeros((0, 4)), np.zeros((0, 3)), np.zeros((0, 3), np.uint8)
-        centre = self._centres[self.n_primitives - count :]
+        centre = np.asarray(np.concatenate([layer.centres for layer in self.volumes]) + self.shift, np.float32)
         nearest = np.argsort(np.linalg.norm(centre - eye, axis=1), kind="stable")[:max_count]
         matrices = np.concatenate([layer.matrices for layer in self.volumes])[nearest]
         tau = np.concatenate([np.full(len(layer), layer.tau) for layer in self.volumes])[nearest]
@@ -151,7 +145,7 @@ class ShownWorld:
         return meshes, left
 
 
-def colour_layer(layer: Splats | Volumes, rows: Array, by: str, labels: LabelSet, shift: Array) -> Array:
+def colour_layer(layer: Layer, rows: Array, by: str, labels: LabelSet, shift: Array) -> Array:
     """Colours (k, 3) uint8 of some primitives of a layer; discs are shaded by their normals."""
     if by == "label":
         rgb = np.rint(255 * palette.label_colours(layer.label[rows], labels)).astype(np.uint8)
@@ -165,8 +159,8 @@ def colour_layer(layer: Splats | Volumes, rows: Array, by: str, labels: LabelSet
         rgb = _colour_by_share((layer.centres[rows, 2] - low) / max(high - low, 1e-6))
     elif by == "times seen" and COLUMN in layer.extra:
         rgb = _colour_by_share(np.log2(1.0 + unpack_seen(layer.extra[COLUMN][rows]).count) / 7.0)
-    elif by == "permeability" and not layer.solid:
-        rgb = _colour_by_share(np.asarray(layer.permeability)[rows])
+    elif by == "permeability" and PERMEABILITY in layer.attributes:
+        rgb = _colour_by_share(np.asarray(getattr(layer, PERMEABILITY))[rows])
     elif by == "colour" and "red" in layer.extra:
         rgb = np.stack([layer.extra[name][rows] for name in ("red", "green", "blue")], axis=1).astype(np.uint8)
     else:
@@ -188,16 +182,6 @@ def split_transforms(transforms: Array) -> tuple[Array, Array, Array]:
     turn[mirrored, :, 0] *= -1.0
     wxyz = Rotation.from_matrix(turn).as_quat()[:, [3, 0, 1, 2]]
     return wxyz, transforms[:, :, 3].astype(np.float64), scale
-
-
-def _find_half_axes(layer: Splats | Volumes, rows: Array) -> Array:
-    """Half axes (k, 2, 3) metres of the discs that some primitives of a layer are shown as."""
-    if isinstance(layer, Splats):
-        return np.asarray(find_axes(layer.normal[rows]) * np.asarray(layer.radius[rows], np.float32)[:, None, None])
-    values, vectors = np.linalg.eigh(layer.matrices[rows].astype(np.float32))
-    stopping = np.sqrt(np.clip(1.0 - layer.permeability[rows], _MIN_STOPPING, 1.0))
-    length = layer.tau * np.sqrt(np.maximum(values[:, 1:], 0.0)) * stopping[:, None]
-    return np.asarray(vectors[:, :, 1:].swapaxes(1, 2) * length[:, :, None], np.float32)
 
 
 def _shade_mesh(mesh: Mesh, labels: LabelSet) -> tuple[Array, Array, Array]:

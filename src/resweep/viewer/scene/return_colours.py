@@ -51,18 +51,23 @@ def list_colourings(sweep: Sweep, labels: LabelSet = UNKNOWN_LABELS, error: Arra
 
 
 def colour_returns(
-    sweep: Sweep, by: str, labels: LabelSet = UNKNOWN_LABELS, *, error: Array | None = None, most: float | None = None
+    sweep: Sweep,
+    by: str,
+    labels: LabelSet = UNKNOWN_LABELS,
+    *,
+    error: Array | None = None,
+    maximum: float | None = None,
 ) -> ReturnColours:
     """The returns of a sweep coloured ``by`` one of `list_colourings`.
 
-    ``error`` (n,) metres is that of each return, NaN where it is unknown. ``most`` is the value that is drawn
+    ``error`` (n,) metres is that of each return, NaN where it is unknown. ``maximum`` is the value that is drawn
     in the last colour (default: that of 98 % of the returns).
     """
     if by == "error":
         return _colour_by_error(error, len(sweep))
     if by not in _COLOURINGS:
         raise ResweepError(f"colour by '{by}': no such colouring; {nearest_names(by, [*_COLOURINGS, 'error'])}")
-    return _COLOURINGS[by](sweep, labels, most)
+    return _COLOURINGS[by](sweep, labels, maximum)
 
 
 def _map_values(values: Array, low: float, high: float, what: str, unit: str, name: str = "turbo") -> ReturnColours:
@@ -81,42 +86,42 @@ def colour_table(name: str) -> Array:
     return np.asarray(np.rint(255 * np.asarray(colormaps[name](np.linspace(first, 1.0, 256)))[:, :3]), np.uint8)
 
 
-def _find_quantile(values: Array, most: float | None) -> float:
-    return most if most is not None else float(np.quantile(values, 0.98)) if len(values) else 1.0
+def _find_quantile(values: Array, maximum: float | None) -> float:
+    return maximum if maximum is not None else float(np.quantile(values, 0.98)) if len(values) else 1.0
 
 
-def _colour_by_range(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
-    return _map_values(sweep.range, 0.0, _find_quantile(sweep.range, most), "range", " m")
+def _colour_by_range(sweep: Sweep, labels: LabelSet, maximum: float | None) -> ReturnColours:
+    return _map_values(sweep.range, 0.0, _find_quantile(sweep.range, maximum), "range", " m")
 
 
-def _colour_by_height(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
+def _colour_by_height(sweep: Sweep, labels: LabelSet, maximum: float | None) -> ReturnColours:
     z = sweep.deskewed()[:, 2]
     low, high = np.quantile(z, (0.02, 0.98)) if len(z) else (0.0, 1.0)
     return _map_values(z, float(low), float(high), "height above the sensor", " m", "viridis")
 
 
-def _colour_by_intensity(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
-    return _map_values(sweep.intensity, 0.0, _find_quantile(sweep.intensity, most) or 1.0, "intensity", "", "magma")
+def _colour_by_intensity(sweep: Sweep, labels: LabelSet, maximum: float | None) -> ReturnColours:
+    return _map_values(sweep.intensity, 0.0, _find_quantile(sweep.intensity, maximum) or 1.0, "intensity", "", "magma")
 
 
-def _colour_by_ring(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
+def _colour_by_ring(sweep: Sweep, labels: LabelSet, maximum: float | None) -> ReturnColours:
     return _map_values(sweep.ring, 0.0, float(sweep.beam_ring.max(initial=1)), "ring", "")
 
 
-def _colour_by_time(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
+def _colour_by_time(sweep: Sweep, labels: LabelSet, maximum: float | None) -> ReturnColours:
     begin = float(sweep.beam_time.min()) if sweep.n_beams else 0.0
     last = float(np.ptp(sweep.beam_time)) if sweep.n_beams else 1.0
     return _map_values(1e3 * (sweep.time - begin), 0.0, 1e3 * last, "time since the sweep began", " ms", "plasma")
 
 
-def _colour_by_label(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
+def _colour_by_label(sweep: Sweep, labels: LabelSet, maximum: float | None) -> ReturnColours:
     rgb = np.rint(255 * palette.label_colours(sweep.label, labels)).astype(np.uint8)
     ids, counts = np.unique(sweep.label, return_counts=True)
     listed = ids[np.argsort(-counts, kind="stable")][:14].tolist()
     return ReturnColours(rgb, "label", tuple((labels.class_name(item), labels.colour(item)) for item in listed))
 
 
-def _colour_by_instance(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
+def _colour_by_instance(sweep: Sweep, labels: LabelSet, maximum: float | None) -> ReturnColours:
     rgb = colour_instances(sweep.instance)
     return ReturnColours(rgb, f"instance: {len(np.unique(sweep.instance[sweep.instance != 0]))} of them; grey: none")
 
@@ -130,7 +135,7 @@ def colour_instances(instance: Array) -> Array:
     return rgb
 
 
-def _colour_by_return(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
+def _colour_by_return(sweep: Sweep, labels: LabelSet, maximum: float | None) -> ReturnColours:
     table = np.array([_to_bytes(colour) for colour in _RETURN_COLOURS], np.uint8)
     names = ("first", "second", "third", "fourth", "fifth", "later")
     there = np.unique(np.minimum(sweep.return_index, len(names) - 1)).tolist()
@@ -138,7 +143,7 @@ def _colour_by_return(sweep: Sweep, labels: LabelSet, most: float | None) -> Ret
     return ReturnColours(rgb, "return number", tuple((names[at], _RETURN_COLOURS[at]) for at in there))
 
 
-def _colour_by_kind(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
+def _colour_by_kind(sweep: Sweep, labels: LabelSet, maximum: float | None) -> ReturnColours:
     kind = _read_column(sweep, "primitive")
     table = np.array([_to_bytes(KIND_COLOURS[item]) for item in KINDS], np.uint8)
     there = [item for item in np.unique(kind).tolist() if item in KINDS]
@@ -146,7 +151,7 @@ def _colour_by_kind(sweep: Sweep, labels: LabelSet, most: float | None) -> Retur
     return ReturnColours(table[np.minimum(kind, 3)], "primitive kind", legend)
 
 
-def _colour_by_confidence(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
+def _colour_by_confidence(sweep: Sweep, labels: LabelSet, maximum: float | None) -> ReturnColours:
     return _map_values(_read_column(sweep, "confidence"), 0.0, 1.0, "confidence", "", "viridis")
 
 

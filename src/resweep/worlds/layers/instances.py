@@ -127,12 +127,12 @@ class Instances(Layer):
 
     def relabelled(self, mapping: LabelMapping, meshes: dict[int, Mesh]) -> Self:
         """The copies with their own labels and those of their mesh mapped."""
-        made = copy(self)
-        made.label = np.where(self.label == _KEEP_MESH_LABELS, self.label, map_column(self.label, mapping))
+        copied = copy(self)
+        copied.label = np.where(self.label == _KEEP_MESH_LABELS, self.label, map_column(self.label, mapping))
         if id(self._mesh) not in meshes:
             meshes[id(self._mesh)] = self._mesh.relabelled(mapping, meshes)
-        made._mesh = meshes[id(self._mesh)]
-        return made
+        copied._mesh = meshes[id(self._mesh)]
+        return copied
 
     def list_planes(self) -> None:
         """None: copies are far too many to be sampled."""

@@ -255,9 +255,9 @@ class Layer(ABC):
 
         ``meshes`` are those that other layers have copies of, relabelled, by the identity of the first one.
         """
-        made = copy(self)
-        made.label = map_column(self.label, mapping)
-        return made
+        copied = copy(self)
+        copied.label = map_column(self.label, mapping)
+        return copied
 
     def list_planes(self) -> tuple[Array, Array] | None:
         """Places on its surfaces and their unit normals (n, 3) float64, which sweeps are registered to; None: none."""
@@ -269,6 +269,16 @@ class Layer(ABC):
         centres = self.centres.astype(np.float64)
         normals = np.zeros_like(centres) if self.normals is None else self.normals.astype(np.float64)
         return centres, normals, self.half_size.max(axis=1).astype(np.float64)
+
+    def list_half_axes(self, rows: Array) -> Array:
+        """Half axes (k, 2, 3) float32 metres of the disc that a viewer draws for each of some rows (k,).
+
+        They are the two longer ones of its box. What is a `mesh` is drawn as that.
+        """
+        low, high = self.boxes[rows].swapaxes(0, 1)
+        longer = np.argsort(low - high, axis=1, kind="stable")[:, :2]
+        half = np.take_along_axis(high - low, longer, axis=1) / 2
+        return np.asarray(np.eye(3)[longer] * half[:, :, None], np.float32)
 
     def sample(self, spacing_m: float) -> Iterator[tuple[Array, Array, Array]]:
         """Points (n, 3), reflectance and label (n,) that stand for it in a cloud, in blocks.

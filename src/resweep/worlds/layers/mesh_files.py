@@ -6,7 +6,6 @@ z is assumed, as it is of trimesh objects. ``up`` says otherwise.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -19,6 +18,8 @@ from numpy.typing import ArrayLike
 
 from resweep import portable
 from resweep.errors import InputError, ResweepError, nearest_names
+from resweep.files.strict_json import parse_json
+from resweep.files.untrusted import check_regular, read_bytes
 from resweep.pose import Array
 from resweep.worlds.layers.colour_reflectance import find_face_reflectance
 from resweep.worlds.layers.instances import Instances
@@ -132,6 +133,7 @@ def _open_any_scene(mesh: Any, where: str, split_objects: bool) -> Any:
         raise InputError(f"{where}: no such file; check the path")
     is_obj = path.suffix.lower() == ".obj"
     try:
+        check_regular(path)
         if path.suffix.lower() in (".glb", ".gltf"):
             _check_accessors(path)
         return trimesh.load(path, force="scene", process=False, **({"split_objects": split_objects} if is_obj else {}))
@@ -144,7 +146,7 @@ def _open_any_scene(mesh: Any, where: str, split_objects: bool) -> Any:
 
 def _check_accessors(path: Path) -> None:
     """Raise if a glTF file asks for more zeros than it has bytes; accessors of a buffer are checked against it."""
-    data = path.read_bytes()
+    data = read_bytes(path)
     if path.suffix.lower() == ".glb":
         at, lengths = 12, []
         while at < len(data):  # chunks: length, kind, contents
@@ -153,7 +155,7 @@ def _check_accessors(path: Path) -> None:
         if at != len(data) or not lengths:
             raise ValueError(f"chunks of {at} bytes in {len(data)}")
         data = data[20 : 20 + lengths[0]]  # the first is the JSON
-    accessors = json.loads(data)["accessors"]
+    accessors = parse_json(data)["accessors"]
     for at, accessor in enumerate(accessors):
         if "bufferView" not in accessor and accessor["count"] > len(data):
             raise ValueError(f"accessor {at} counts {accessor['count']} items, and the file has none of them")

@@ -62,10 +62,10 @@ def unpack_seen(packed: Array) -> SeenRecord:
     def level(shift: int) -> Array:
         return (packed >> np.uint32(shift) & np.uint32(_MAX_LEVEL)).astype(np.float64)
 
-    least_m, largest_m = (_RANGE_MIN_M * portable.power(2.0, level(shift) / _RANGE_LEVELS) for shift in (19, 13))
+    min_range_m, largest_m = (_RANGE_MIN_M * portable.power(2.0, level(shift) / _RANGE_LEVELS) for shift in (19, 13))
     return SeenRecord(
         count=(packed >> np.uint32(25)).astype(np.int32),
-        range_min_m=least_m,
+        range_min_m=min_range_m,
         range_max_m=largest_m,
         incidence_min_deg=level(7) / _INCIDENCE_LEVELS,
         incidence_max_deg=level(1) / _INCIDENCE_LEVELS,

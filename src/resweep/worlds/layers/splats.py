@@ -133,6 +133,10 @@ class Splats(Layer):
         """Whether a ray gathers several discs, and whether these may let it pass."""
         return Traits(gathers=settings["depth"] > 1, permeable=PERMEABILITY in extra)
 
+    def list_half_axes(self, rows: Array) -> Array:
+        """Half axes (k, 2, 3) float32 metres of some discs."""
+        return np.asarray(find_disc_axes(self.normal[rows]) * self.radius[rows, None, None])
+
     def moved(self, transform: Array) -> Self:
         """A copy moved by a (4, 4) or (3, 4) motion; a scale, if any, must be the same along all axes."""
         matrix = np.asarray(transform, dtype=np.float64)
@@ -155,3 +159,14 @@ class Splats(Layer):
             self.permeability,
             self.incidence_exponent,
         )
+
+
+def find_disc_axes(normal: Array) -> Array:
+    """Two unit vectors (k, 2, 3) across each unit ``normal`` (k, 3), and across each other."""
+    x, y, z = np.asarray(normal, np.float32).T
+    sign = np.copysign(np.float32(1.0), z)
+    a = -1.0 / (sign + z)
+    b = x * y * a
+    first = np.stack([1.0 + sign * x * x * a, sign * b, -sign * x], axis=1)
+    second = np.stack([b, sign + y * y * a, -y], axis=1)
+    return np.stack([first, second], axis=1)

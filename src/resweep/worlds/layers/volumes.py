@@ -22,6 +22,7 @@ TAU = 2.0  # A, III-C: Mahalanobis distance within which a beam crosses a volume
 WHOLE_BEAM_M = 10.0  # of element_m, from which on volumes are those of whole beams
 _DIAGONAL = (0, 3, 5)
 _SYMMETRIC = (0, 1, 2, 4, 5, 8)  # xx, xy, xz, yy, yz, zz of a 3x3 matrix
+_MIN_STOPPING = 0.06  # of a volume that is drawn: one that light nearly always passes is still to be seen
 
 
 class Volumes(Layer):
@@ -138,6 +139,13 @@ class Volumes(Layer):
             mean=portable.matmul(self.mean.astype(np.float64), turn.T) + matrix[:3, 3],
             covariance=pack_symmetric(portable.matmul(turn, self.matrices, turn.T)),
         )
+
+    def list_half_axes(self, rows: Array) -> Array:
+        """The two larger half axes (k, 2, 3) float32 metres of some volumes, as much of each as stops light."""
+        values, vectors = portable.eigh3(unpack_symmetric(self.covariance[rows]))
+        stopping = np.sqrt(np.clip(1.0 - self.permeability[rows], _MIN_STOPPING, 1.0))
+        length = self.tau * np.sqrt(np.maximum(values[:, 1:], 0.0)) * stopping[:, None]
+        return np.asarray(vectors[:, :, 1:].swapaxes(1, 2) * length[:, :, None], np.float32)
 
     def list_planes(self) -> tuple[Array, Array]:
         """The means, and the shortest axis of each volume (n, 3): across it, a volume counts as a surface."""

@@ -66,7 +66,7 @@ def assemble_world(
     if not parts:
         raise InputError(f"{path}: there is no part to put together; give at least one saved world")
     found, counts = _read_parts([Path(part) for part in parts], np.asarray(origin, np.float64), tile_size_m)
-    layers = [_Layer(f"layers/{i:04d}", found[key]) for i, key in enumerate(_put_in_order(found, layer_order))]
+    layers = [_AssembledLayer(f"layers/{i:04d}", found[key]) for i, key in enumerate(_put_in_order(found, layer_order))]
     with create_world(path, overwrite) as folder:
         group = zarr.create_group(store=str(folder))
         entries, tasks = [], []
@@ -93,7 +93,7 @@ def assemble_world(
     return path
 
 
-class _Layer:
+class _AssembledLayer:
     """One layer of the new world, with what each part has of it."""
 
     def __init__(self, path: str, parts: Sequence[LayerPart]) -> None:

@@ -10,7 +10,6 @@ the old world; the next save goes on with its objects if it is of the same world
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from resweep.errors import InputError, OutputError, ResweepError
+from resweep.files.strict_json import format_json, parse_json
 from resweep.progress import track
 from resweep.remote import RemotePath, is_remote
 from resweep.remote.buckets import ChangedError, Version
@@ -75,9 +75,9 @@ def publish_world(folder: Path, path: RemotePath, index: str) -> None:
     old, version = _read_old(path, index)
     replaced = old.get(REPLACED) if old.get(FIELD) == generation else old.get(FIELD)
     _upload(folder, names, path, f"{root}/{FOLDER}/{generation}")
-    data = json.loads((folder / index).read_text(encoding="utf-8"))
+    data = parse_json((folder / index).read_text(encoding="utf-8"))
     data.update({FIELD: generation, REPLACED: replaced})
-    text = (json.dumps(data, indent=1) + "\n").encode()
+    text = (format_json(data, indent=1) + "\n").encode()
     confirm_lock(path)
     try:
         bucket.write(f"{root}/{index}", text, new=version is None, replaces=version)
@@ -121,7 +121,7 @@ def _read_old(path: RemotePath, index: str) -> tuple[dict[str, Any], Version | N
     except FileNotFoundError:
         return {}, None
     try:
-        data = json.loads(text)
+        data = parse_json(text)
     except ValueError:
         data = None
     return data if isinstance(data, dict) else {}, version

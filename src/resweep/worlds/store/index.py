@@ -7,7 +7,6 @@ labels and an index of layers; ``layers/<n>`` holds the columns of each layer, g
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from resweep.bounds import MAX_POSITION_M
 from resweep.calibration import Calibration
 from resweep.config import validate
 from resweep.errors import InputError, ResweepError
+from resweep.files.strict_json import format_json, parse_json
 from resweep.files.untrusted import MAX_JSON_BYTES, check_no_link, read_json
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.map_filter import MapFilter
@@ -73,7 +73,7 @@ def write_index(
     if observed is not None:
         index["observed"] = write_observed(observed, zarr.open_group(str(folder)), level)
     try:
-        text = json.dumps(index, indent=1, default=_to_plain)
+        text = format_json(index, indent=1, default=_to_plain)
     except (TypeError, ValueError) as error:
         raise ResweepError(
             f"world meta: cannot be saved as JSON ({error}); keep numbers, text, lists, dicts"
@@ -110,7 +110,7 @@ def _read_remote_index(path: Path) -> Any:
     file = path / INDEX
     try:
         (text,) = read_objects([file], MAX_JSON_BYTES)
-        return json.loads(text)
+        return parse_json(text)
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such world (there is no {INDEX}); check the URL") from error
     except ResweepError:

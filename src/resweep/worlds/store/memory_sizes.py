@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
 
+from resweep.files.strict_json import parse_json
+from resweep.files.untrusted import MAX_JSON_BYTES, read_bytes
 from resweep.worlds.layers import KINDS
 from resweep.worlds.store.generations import find_arrays
 
@@ -47,6 +48,6 @@ def count_rows(entry: Mapping[str, Any]) -> int:
 
 def _read(file: Path) -> Any:
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return parse_json(read_bytes(file, MAX_JSON_BYTES))
     except (OSError, ValueError):
         return None

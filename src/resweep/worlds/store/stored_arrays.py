@@ -7,7 +7,6 @@ checked before it is unpacked: the size that its Blosc header promises must be t
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from collections.abc import Mapping
@@ -19,7 +18,8 @@ import zarr
 from zarr.core.buffer import Buffer, cpu
 from zarr.storage import MemoryStore
 
-from resweep.files.untrusted import check_no_link, read_json, total_memory
+from resweep.files.strict_json import parse_json
+from resweep.files.untrusted import check_no_link, open_regular, read_json, total_memory
 from resweep.pose import Array
 from resweep.remote.paths import is_remote, read_objects
 
@@ -88,7 +88,7 @@ class _LocalFiles:
             check_no_link(self._root, file)
             if not file.is_file():  # the array library would read it as zeros
                 raise FileNotFoundError(f"chunk {number} is missing")
-            with file.open("rb") as stream:
+            with open_regular(file) as stream:
                 _check_header(number, stream.read(_BLOSC.size), file.stat().st_size, expected)
         if self._array is None:
             self._array = zarr.open_array(str(self._where), mode="r", zarr_format=3)
@@ -108,7 +108,7 @@ class _RemoteFiles:
             (self._metadata,) = read_objects([self._where / "zarr.json"], _MAX_METADATA_BYTES)
         except FileNotFoundError as error:
             raise ValueError("it has no zarr.json; only Zarr version 3 is read") from error
-        return json.loads(self._metadata)
+        return parse_json(self._metadata)
 
     def open_array(self, chunks: Mapping[int, tuple[str, ...]], expected: int) -> Any:
         """An array in memory that has these ``chunks``, which unpack to the ``expected`` bytes."""

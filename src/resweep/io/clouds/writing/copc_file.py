@@ -6,7 +6,6 @@ by node. `copclib` compresses and writes the nodes. All nodes are in one page of
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import numpy as np
 
 import resweep
 from resweep.errors import OutputError, ResweepError
+from resweep.files.strict_json import format_json
 from resweep.io.clouds.octree import read_layout
 from resweep.io.clouds.writing.octree_levels import (
     CELL_BITS,
@@ -81,12 +81,18 @@ class CopcWriter:
         scale_m: float = 0.001,
         wkt: str = "",
         facts: Mapping[str, Any] | None = None,
-        most: int = MAX_PART_POINTS,
+        max_points: int = MAX_PART_POINTS,
     ) -> None:
         self._copclib = require("copclib", "writing COPC")
         if not (np.isfinite(scale_m) and scale_m > 0):
             raise ResweepError(f"scale_m: expected metres above zero for a step of coordinates, got {scale_m}")
-        self.path, self.scale_m, self._wkt, self._facts, self._most = path, float(scale_m), wkt, facts or {}, most
+        self.path, self.scale_m, self._wkt, self._facts, self._max_points = (
+            path,
+            float(scale_m),
+            wkt,
+            facts or {},
+            max_points,
+        )
         self._seen, self._offset = _PointRanges(), np.zeros(3)
         self._spills: list[SpillFile] = []
 
@@ -139,7 +145,7 @@ class CopcWriter:
             )
             return np.asarray(np.minimum((steps << bits) // side, (1 << bits) - 1), np.uint32)
 
-        spread, parts = sort_parts(self._spills[0], units_of, bits, self.path.parent, self._most)
+        spread, parts = sort_parts(self._spills[0], units_of, bits, self.path.parent, self._max_points)
         self._spills.append(spread)
         self._spills[0].close()
         writer = self._copclib.FileWriter(str(self.path), self._make_config(side))
@@ -256,7 +262,7 @@ def _complete(path: Path, facts: Mapping[str, Any], times: tuple[float, float]) 
 
     It comes after the other extended records; readers skip records that they do not know.
     """
-    text = json.dumps(facts, sort_keys=True).encode()
+    text = format_json(facts, sort_keys=True).encode()
     with path.open("r+b") as file:
         file.seek(_TIMES_AT)
         file.write(struct.pack("<2d", *times))

@@ -66,9 +66,9 @@ class CloudPart:
 
 
 def sort_parts(
-    spill: SpillFile, units_of: Callable[[Array], Array], bits: int, folder: Path, most: int = MAX_PART_POINTS
+    spill: SpillFile, units_of: Callable[[Array], Array], bits: int, folder: Path, max_points: int = MAX_PART_POINTS
 ) -> tuple[SpillFile, list[CloudPart]]:
-    """The rows of ``spill`` sorted into parts of ``most`` points, and the parts in Morton order.
+    """The rows of ``spill`` sorted into parts of ``max_points`` points, and the parts in Morton order.
 
     ``units_of(rows)`` gives their places (n, 3) uint32 in the cube of 2^bits units. Parts are nodes of the octree.
     """
@@ -77,14 +77,14 @@ def sort_parts(
     def code_of(rows: Array) -> Array:
         return compute_morton_code(units_of(rows) >> (bits - depth))
 
-    codes, counts = _count_cubes(spill, code_of, depth, most)
-    edges = list(_split(codes, counts, depth, most))
+    codes, counts = _count_cubes(spill, code_of, depth, max_points)
+    edges = list(_split(codes, counts, depth, max_points))
     begins = np.array([begin for begin, _, _ in edges], np.uint64)
     sizes = np.array([size for _, _, size in edges], np.int64)
     starts = np.cumsum(sizes) - sizes
     spread, filled = SpillFile(folder, spill.dtype), starts.copy()
     spread.count = spill.count
-    for rows in spill.blocks(most):
+    for rows in spill.blocks(max_points):
         part = np.searchsorted(begins, code_of(rows), side="right") - 1
         order = np.argsort(part, kind="stable")
         runs, first, length = np.unique(part[order], return_index=True, return_counts=True)
@@ -92,7 +92,7 @@ def sort_parts(
         for run, at, number in zip(runs, first, length, strict=True):
             spread.write(int(filled[run]), rows[at : at + number])
             filled[run] += number
-    top = _find_top_levels(begins, np.array([at for _, at, _ in edges]), starts, sizes, depth, most)
+    top = _find_top_levels(begins, np.array([at for _, at, _ in edges]), starts, sizes, depth, max_points)
     parts = [
         CloudPart(at, int(start), int(size), int(level))
         for (_, at, _), start, size, level in zip(edges, starts, sizes, top, strict=True)
@@ -100,21 +100,23 @@ def sort_parts(
     return spread, parts
 
 
-def _count_cubes(spill: SpillFile, code_of: Callable[[Array], Array], deepest: int, most: int) -> tuple[Array, Array]:
+def _count_cubes(
+    spill: SpillFile, code_of: Callable[[Array], Array], deepest: int, max_points: int
+) -> tuple[Array, Array]:
     """First codes and numbers of points of cubes that have any, in Morton order.
 
-    Cubes that have more than ``most`` are counted once more, in smaller ones, as far as codes can tell these apart.
+    Cubes that have more than ``max_points`` are counted once more, in smaller ones, as far as codes distinguish these.
     """
     found: list[tuple[Array, Array]] = []
     depth, full = min(_STEP, deepest), np.zeros(1, np.uint64)
     coarse = 0  # depth of the cubes in ``full``, at first the whole
     while True:
         codes, counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-        for rows in spill.blocks(most):
+        for rows in spill.blocks(max_points):
             code = code_of(rows)
             code = code[np.isin(code >> np.uint64(3 * (deepest - coarse)), full)] if coarse else code
             codes, counts = _merge(codes, counts, code >> np.uint64(3 * (deepest - depth)))
-        large = (counts > most) & (depth < deepest)
+        large = (counts > max_points) & (depth < deepest)
         found.append((codes[~large] << np.uint64(3 * (deepest - depth)), counts[~large]))
         if not large.any():
             break
@@ -133,7 +135,7 @@ def _merge(codes: Array, counts: Array, further: Array) -> tuple[Array, Array]:
     return merged, total
 
 
-def _split(codes: Array, counts: Array, depth: int, most: int) -> Iterator[tuple[int, int, int]]:
+def _split(codes: Array, counts: Array, depth: int, max_points: int) -> Iterator[tuple[int, int, int]]:
     """First code, depth and number of points of each part, in Morton order: nodes are halved until they have few."""
     total = np.concatenate([[0], np.cumsum(counts)])
     waiting = [(0, 0)]  # first code and depth of nodes, the next one last
@@ -142,18 +144,20 @@ def _split(codes: Array, counts: Array, depth: int, most: int) -> Iterator[tuple
         width = 1 << (3 * (depth - at))
         low, high = np.searchsorted(codes, np.array([first, first + width], np.uint64))
         number = int(total[high] - total[low])
-        if number and (number <= most or at == depth):
+        if number and (number <= max_points or at == depth):
             yield first, at, number
         elif number:
             waiting += [(first + octant * (width // 8), at + 1) for octant in range(7, -1, -1)]
 
 
-def _find_top_levels(begins: Array, depths: Array, starts: Array, sizes: Array, depth: int, most: int) -> Array:
+def _find_top_levels(begins: Array, depths: Array, starts: Array, sizes: Array, depth: int, max_points: int) -> Array:
     """The coarsest level (p,) at which the lowest priority of each part is that of a cell of several parts."""
     lowest = np.zeros(len(begins), np.uint64)
     for at in np.flatnonzero(depths > CELL_BITS):  # cells hold several parts only where these are smaller
         first, size = int(starts[at]), int(sizes[at])
-        lowest[at] = min(rank_priority(first + done, min(most, size - done)).min() for done in range(0, size, most))
+        lowest[at] = min(
+            rank_priority(first + done, min(max_points, size - done)).min() for done in range(0, size, max_points)
+        )
     top = np.maximum(0, depths - CELL_BITS)
     for bits in range(int(depths.max(initial=0)) - 1, CELL_BITS - 1, -1):
         inside = np.flatnonzero(depths > bits)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from resweep.errors import OutputError, ResweepError
+from resweep.intensity_scale import choose_full_scale
 from resweep.io.clouds.copc import SUFFIX
 from resweep.io.clouds.writing.copc_file import CopcWriter
 from resweep.io.clouds.writing.sweep_points import add_sweep
@@ -29,7 +30,7 @@ def write_cloud(
     path: str | Path,
     *,
     labels: str | Path | LabelSet | None = ASPRS,
-    intensity_scale: float = FULL_SCALE,
+    intensity_scale: float | None = None,
     scale_m: float = 0.001,
     crs: str | None = None,
     mesh_spacing_m: float = 0.1,
@@ -41,7 +42,8 @@ def write_cloud(
     Points are in world coordinates, in steps of ``scale_m`` metres. Those of a world are centres of splats, means of
     volumes, and points on meshes every ``mesh_spacing_m`` metres, with reflectance as intensity. Labels are mapped to
     the vocabulary ``labels``, by default that of LAS, if their own is known; with None their ids stay as they are.
-    ``intensity_scale`` counts are an intensity of 1. ``crs`` is the coordinate system as WKT, that of a log if not
+    ``intensity_scale`` counts are an intensity of 1: unless given, 65535 are the full scale of the log, or of the
+    reflectances of the world. ``crs`` is the coordinate system as WKT, that of a log if not
     given. Sweeps are read once, one at a time; the folder of ``path`` takes 60 bytes a point meanwhile. ``path`` may be
     a URL of an object store: the file is then made in a temporary folder and uploaded.
 
@@ -56,17 +58,25 @@ def write_cloud(
     wkt = _choose_wkt(source, crs)
     source = _map_labels(source, labels)
     known = source.labels.to_dict() if source.labels.known else None
-    facts = {"version": 1, "labels": known, "intensity_scale": check_scale(intensity_scale)}
+    counts = check_scale(FULL_SCALE / (_find_full_scale(source) or 1.0) if intensity_scale is None else intensity_scale)
+    facts = {"version": 1, "labels": known, "intensity_scale": counts}
     with write_output(path) as temporary, CopcWriter(temporary, scale_m, wkt, facts) as writer:
         if isinstance(source, Log):
             for sweep in track(source, f"reading {source.name or 'sweeps'}", show=progress):
-                add_sweep(writer, sweep, "world", intensity_scale)
+                add_sweep(writer, sweep, "world", counts)
         else:
             from resweep.io.clouds.writing.world_points import add_world
 
-            add_world(writer, source, intensity_scale, mesh_spacing_m)
+            add_world(writer, source, counts, mesh_spacing_m)
         writer.close(progress)
         return writer.count
+
+
+def _find_full_scale(source: Log | World) -> float | None:
+    if isinstance(source, Log):
+        return source.full_scale
+    found = [choose_full_scale(layer.reflectance) for layer in source.layers]
+    return max((scale for scale in found if scale is not None), default=None)
 
 
 def _map_labels(source: Log | World, labels: str | Path | LabelSet | None) -> Log | World:

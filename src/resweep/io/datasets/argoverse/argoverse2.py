@@ -18,6 +18,7 @@ import numpy as np
 from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError
+from resweep.files.untrusted import read_bytes
 from resweep.io.datasets.annotated_boxes import Tracks, boxes_from_poses
 from resweep.io.datasets.argoverse.arrow_file import check_arrow
 from resweep.io.empty_beams import LidarRig, LogLidar, infer_empty_beams
@@ -95,7 +96,7 @@ def _read_table(file: Path, columns: tuple[str, ...]) -> dict[str, Any]:
     if not file.is_file():
         raise InputError(f"{file}: missing; fetch the log again")
     try:
-        data = file.read_bytes()
+        data = read_bytes(file)
         check_arrow(data, str(file))
         table = feather.read_table(arrow.BufferReader(data), memory_map=False)
         table.validate(full=True)

@@ -15,6 +15,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.errors import InputError
+from resweep.files.untrusted import read_plain_text
 from resweep.io.datasets.choices import choose_one
 from resweep.io.datasets.kitti.kitti_raw import RATE_HZ, SENSOR, read_scan
 from resweep.io.datasets.kitti.times import read_scan_times, set_times_by_azimuth
@@ -104,7 +105,7 @@ def _read_poses(root: Path, drive: str) -> tuple[Array, Array, str]:
 
 def _read_framed(file: Path, width: int) -> tuple[Array, Array]:
     rows = []
-    for number, line in enumerate(file.read_text().splitlines(), 1):
+    for number, line in enumerate(read_plain_text(file).splitlines(), 1):
         words = line.split()
         if not words:
             continue
@@ -123,14 +124,14 @@ def _read_framed(file: Path, width: int) -> tuple[Array, Array]:
 def _read_matrix(file: Path) -> Array:
     if not file.is_file():
         raise InputError(f"{file}: missing; the poses cannot be turned into the LiDAR's without. Fetch calibration")
-    return pose_from_matrix(np.array(file.read_text().split(), float), str(file))
+    return pose_from_matrix(np.array(read_plain_text(file).split(), float), str(file))
 
 
 def _read_named(file: Path, name: str) -> Array:
     """The matrix ``name`` of a calibration file of ``name: numbers`` lines."""
     if not file.is_file():
         raise InputError(f"{file}: missing; the poses cannot be turned into the LiDAR's without. Fetch calibration")
-    fields = dict(line.split(":", 1) for line in file.read_text().splitlines() if ":" in line)
+    fields = dict(line.split(":", 1) for line in read_plain_text(file).splitlines() if ":" in line)
     if name not in fields:
         raise InputError(f"{file}: no {name}; fetch the calibration again")
     numbers = np.array(fields[name].split(), float)

@@ -15,6 +15,7 @@ import numpy as np
 from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import InputError
+from resweep.files.untrusted import read_plain_text
 from resweep.io.datasets.kitti.kitti_camera import read_T_rect_lidar
 from resweep.io.datasets.kitti.kitti_raw import RATE_HZ, SENSOR
 from resweep.io.datasets.numbered_files import list_numbered
@@ -66,7 +67,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
 
 def _read_boxes(file: Path, calib: Path) -> Boxes:
     rows = []
-    for number, line in enumerate(file.read_text().splitlines(), 1):
+    for number, line in enumerate(read_plain_text(file).splitlines(), 1):
         words = line.split()
         if words and words[0] != "DontCare":
             rows.append((words[0], -1, parse_label(words, f"{file}, line {number}")))

@@ -22,6 +22,7 @@ import numpy as np
 from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError
+from resweep.files.untrusted import read_bytes, read_plain_text
 from resweep.io.datasets.firings import number_lasers, sweep_from_firings
 from resweep.io.datasets.kitti.oxts import project_packets
 from resweep.io.datasets.kitti.times import read_scan_times, read_stamps, set_times_by_azimuth
@@ -67,7 +68,7 @@ def open_log(
     start, times, end, recorded = read_scan_times(path / "velodyne_points", index, rate_hz, RATE_HZ)
     faults = Faults()
     packets = _read_motion(path, index, times, recorded, calib, faults if keep_going else None)
-    motion = _make_still_motion(start, end) if packets is None else packets
+    motion = _make_stationary_motion(start, end) if packets is None else packets
     motion = motion.extended(_REACH_S)
     _check_covered(path, motion, start, end, faults if keep_going else None)
     boxes = _read_tracklets(path / "tracklet_labels.xml")
@@ -148,7 +149,7 @@ def read_scan(path: Path, drop_nan: bool, binary: Format = kitti_bin.FORMAT) -> 
     if path.suffix == ".bin":
         return read_as(binary, path, drop_nan=drop_nan)
     try:
-        numbers = np.array(path.read_text().split(), np.float32)
+        numbers = np.array(read_plain_text(path).split(), np.float32)
     except (ValueError, OSError) as error:
         raise InputError(f"{path}: cannot be read as numbers ({error}); fetch it again") from error
     if len(numbers) % 4:
@@ -189,7 +190,7 @@ def _read_motion(
     return Trajectory(stamps[good], portable.matmul(project_packets(rows[good]), T_imu_velo))
 
 
-def _make_still_motion(start: Array, end: Array) -> Trajectory:
+def _make_stationary_motion(start: Array, end: Array) -> Trajectory:
     """The identity from the first start to the last end of the scans: poses that mean nothing."""
     times = np.array([start.min(), end.max()])
     return Trajectory(times, np.tile(np.eye(4), (2, 1, 1)))
@@ -209,7 +210,7 @@ def _read_imu_to_velo(path: Path, calib: str | Path | None) -> Array:
             f"{places[-1]}: missing; without it GPS/IMU poses cannot be turned into the LiDAR's. "
             "Fetch the date's calibration, or give calib=FILE"
         )
-    fields = dict(line.split(":", 1) for line in file.read_text().splitlines() if ":" in line)
+    fields = dict(line.split(":", 1) for line in read_plain_text(file).splitlines() if ":" in line)
     if not {"R", "T"} <= set(fields):
         raise InputError(f"{file}: no R and T in it; fetch the date's calibration again")
     R, T = np.array(fields["R"].split(), float), np.array(fields["T"].split(), float)
@@ -237,7 +238,7 @@ def _read_packets(files: list[Path], index: Array, faults: Faults | None) -> tup
 
 def _read_packet(file: Path) -> Array:
     """Lat lon alt roll pitch yaw (degrees, m, rad), with which a packet begins."""
-    words = file.read_text().split()
+    words = read_plain_text(file).split()
     if len(words) < 6:
         raise InputError(f"{file}: {len(words)} values, a GPS/IMU packet has 30; fetch it again")
     try:
@@ -270,7 +271,7 @@ def _read_tracklets(file: Path) -> dict[int, Boxes] | None:
     if not file.is_file():
         return None
     try:
-        items = ET.parse(file).getroot().findall("tracklets/item")
+        items = ET.fromstring(read_bytes(file)).findall("tracklets/item")
     except ET.ParseError as error:
         raise InputError(f"{file}: damaged ({error}); fetch it again") from error
     frames: dict[int, list[tuple[Any, ...]]] = {}

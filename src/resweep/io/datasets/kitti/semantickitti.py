@@ -142,7 +142,7 @@ def write_log(
     (folder / "velodyne").mkdir(exist_ok=True)
     (folder / "labels").mkdir(exist_ok=True)
     count, seen = len(log), set[int]()
-    write = partial(_write_sweep, folder, log.labels if relabel else None, frame, instances)
+    write = partial(_write_sweep, folder, log.labels if relabel else None, frame, instances, log.full_scale)
     for labels in sweeps.write(lambda at: _scan_file(folder, at).is_file(), write):
         seen.update(labels)
     Tr = poses.T_CAMERA_LIDAR
@@ -174,13 +174,14 @@ def _write_sweep(
     labels: LabelSet | None,
     frame: str,
     instances: bool,
+    full_scale: float | None,
     given: Sweep,
     at: int,
     open_file: OpenFile,
 ) -> list[int]:
     """Write a sweep, whose labels are mapped from the vocabulary ``labels`` if given; returns those that it had."""
     sweep = given if labels is None else relabel_sweep(given, labels)
-    sweep = replace(sweep, intensity=kitti_bin.scale_remission(sweep.intensity))
+    sweep = replace(sweep, intensity=kitti_bin.scale_remission(sweep.intensity, full_scale))
     with open_file(folder / "labels" / f"{at:06d}.label") as file:
         kitti_bin.write_labels(sweep, file, instances)
     with open_file(_scan_file(folder, at)) as file:  # the last file of a sweep: once it is there, the sweep is finished

@@ -10,6 +10,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.errors import InputError
+from resweep.files.untrusted import read_plain_text
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
@@ -35,7 +36,7 @@ def read_stamps(file: Path, index: Array) -> Array | None:
     """Seconds (n,) of the lines ``index`` of a KITTI timestamps file, or None where there is no file."""
     if not file.is_file():
         return None
-    lines = file.read_text().splitlines()
+    lines = read_plain_text(file).splitlines()
     if len(index) and index.max() >= len(lines):
         raise InputError(f"{file}: {len(lines)} lines, but there is a scan {int(index.max())}; it belongs elsewhere")
     stamps = np.empty(len(index))

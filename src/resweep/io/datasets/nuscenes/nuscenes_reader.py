@@ -18,6 +18,7 @@ import numpy as np
 from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError
+from resweep.files.untrusted import open_regular, read_bytes
 from resweep.io.datasets.annotated_boxes import Tracks, boxes_from_poses
 from resweep.io.datasets.choices import choose_one
 from resweep.io.datasets.firings import sweep_from_firings
@@ -49,7 +50,7 @@ def read(path: Path, drop_nan: bool = False) -> Sweep:
 
 def _read_columns(path: Path) -> tuple[dict[str, Array], int]:
     check_scan_size(path, _ROW_BYTES)
-    data = path.read_bytes()
+    data = read_bytes(path)
     if len(data) % _ROW_BYTES:
         raise SweepError(
             f"{path}: truncated or not a nuScenes scan ({len(data)} bytes are not rows of {_ROW_BYTES}: "
@@ -253,9 +254,9 @@ class _SceneAnnotations:
         if not file.is_file():
             raise SweepError(f"{file}: missing, though {table}.json names it; fetch the labels", FaultKind.MISSING)
         if table == "lidarseg":
-            return {"label": (file, np.fromfile(file, np.uint8).astype(np.int32))}
+            return {"label": (file, np.frombuffer(read_bytes(file), np.uint8).astype(np.int32))}
         try:
-            with zipfile.ZipFile(file) as archive:
+            with open_regular(file) as stream, zipfile.ZipFile(stream) as archive:
                 data = read_member(archive, "data.npy", file.stat().st_size, str(file))
                 packed = parse_npy(data, f"{file}, data.npy").astype(np.int32)
         except ResweepError:

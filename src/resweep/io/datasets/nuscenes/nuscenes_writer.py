@@ -32,8 +32,6 @@ from resweep.pose import Array
 from resweep.sweep import Sweep
 
 _INTENSITY_MAX = 255.0
-_UNIT_MAX = 2.0  # relative intensities end here but for retroreflectors: 1 is a white target
-_USUAL_SHARE = 0.99  # the share of returns that are not on retroreflectors
 _DRAFT = "draft"  # scans and labels, until all are there and the log's tokens are known
 
 
@@ -52,7 +50,7 @@ def write_log(
 
     ``lidarseg=False`` leaves the labels out, ``cameras=False`` the pictures of the returns that stand for images.
     Tables are in a folder ``version``, which begins with v1.0-. Intensities are multiplied by ``intensity_scale``:
-    unless given, by 255 if they are relative (0 to 1), and by 1 if they are larger.
+    unless given, so that 255 is the full scale of the log (`Log.full_scale`).
     """
     if frame == "world":
         raise ResweepError("nuScenes keeps points in the LiDAR's frame; write frame='deskewed', or another format")
@@ -91,8 +89,8 @@ class _SceneDraft:
 
     def add(self, at: int, sweep: Sweep) -> None:
         """Write the scan and labels of a sweep, and keep what the tables need of it."""
-        if self.scale is None and len(sweep):
-            self.scale = choose_scale(sweep.intensity)
+        if self.scale is None:
+            self.scale = _INTENSITY_MAX / (self.log.full_scale or 1.0)
         points = express_points(sweep, self.frame)
         check_finite(points, f"sweep {at}")
         labels = np.zeros(len(sweep), np.uint8)
@@ -169,14 +167,6 @@ class _SceneDraft:
 def _move(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     source.rename(target)
-
-
-def choose_scale(intensity: Array) -> float:
-    """What the intensities (n,) of a sweep are multiplied by, so that all but a few lie within 0 to 255."""
-    top = float(np.quantile(intensity, _USUAL_SHARE))
-    if top <= _UNIT_MAX:
-        return _INTENSITY_MAX
-    return 1.0 if top <= _INTENSITY_MAX else _INTENSITY_MAX / 65535.0
 
 
 def pack_scan(points: Array, intensity: Array, ring: Array, scale: float) -> Array:

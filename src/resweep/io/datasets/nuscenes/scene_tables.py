@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import compress, count
@@ -13,6 +12,7 @@ import numpy as np
 
 from resweep.errors import InputError
 from resweep.files import write_file
+from resweep.files.strict_json import format_json
 from resweep.io.datasets.nuscenes.annotations import annotate
 from resweep.io.datasets.nuscenes.classes import Row, make_common_tables, make_sensor_token
 from resweep.io.datasets.nuscenes.ground_mask import name_map_file
@@ -215,4 +215,4 @@ def write_tables(tables: SceneTables, folder: Path, splits: Mapping[str, Sequenc
     scenes = [row["name"] for row in tables["scene"]]
     contents: dict[str, Any] = {**tables, "splits": {**(splits or {}), "all": scenes}}
     for name, content in contents.items():
-        write_file(folder / f"{name}.json", (json.dumps(content, indent=0) + "\n").encode())
+        write_file(folder / f"{name}.json", (format_json(content, indent=0) + "\n").encode())

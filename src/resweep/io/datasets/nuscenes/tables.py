@@ -6,13 +6,15 @@ and only what the scene needs is kept.
 
 from __future__ import annotations
 
-import json
+import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from resweep.errors import InputError, ResweepError, nearest_names
+from resweep.files.strict_json import format_json, make_decoder
+from resweep.files.untrusted import open_regular
 from resweep.io.datasets.json_files import is_inside
 
 TableRecord = dict[str, Any]
@@ -27,8 +29,8 @@ def read_records(file: Path) -> Iterator[TableRecord]:
     """The records of one table, in order, without holding the table."""
     if not file.is_file():
         raise InputError(f"{file}: missing; fetch the metadata of this version of nuScenes again")
-    decoder, fields, number = json.JSONDecoder(), _FIELDS.get(file.stem, {}), 0
-    with file.open(encoding="utf-8", errors="replace") as stream:
+    decoder, fields, number = make_decoder(), _FIELDS.get(file.stem, {}), 0
+    with io.TextIOWrapper(open_regular(file), encoding="utf-8", errors="replace") as stream:
         text = stream.read(_BLOCK).lstrip(_SPACE)
         if not text.startswith("["):
             raise InputError(f"{file}: not a nuScenes table (a JSON list of records)")
@@ -47,7 +49,7 @@ def read_records(file: Path) -> Iterator[TableRecord]:
                 text, at = text[at:] + block, 0
                 continue
             if type(record) is not dict or not all(fits(record.get(name)) for name, fits in fields.items()):
-                raise _explain_misfit(record, fields, f"{file}, record {number}")
+                raise _explain_mismatch(record, fields, f"{file}, record {number}")
             number += 1
             yield record
 
@@ -106,12 +108,12 @@ _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
 }
 
 
-def _explain_misfit(record: Any, fields: dict[str, Callable[[Any], bool]], where: str) -> ResweepError:
+def _explain_mismatch(record: Any, fields: dict[str, Callable[[Any], bool]], where: str) -> ResweepError:
     """What is wrong with a record; the docstring of each check is what it expects."""
     if type(record) is not dict:
         return InputError(f"{where}: expected an object, got {type(record).__name__}; fetch the metadata again")
     name, fits = next((name, fits) for name, fits in fields.items() if not fits(record.get(name)))
-    shown = json.dumps(record[name])[:40] if name in record else "nothing"
+    shown = format_json(record[name])[:40] if name in record else "nothing"
     return InputError(f"{where}: '{name}' must be {fits.__doc__}, got {shown}; fetch the metadata again")
 
 

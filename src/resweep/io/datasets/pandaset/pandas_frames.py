@@ -45,8 +45,8 @@ class _PandasFrame:
 
     def columns(self, frame: Any) -> Columns:
         """The columns of a ``DataFrame``."""
-        made = self._made(frame, "pandas", ("DataFrame",))
-        state = made.state if isinstance(made.state, dict) else {}
+        call = self._expect_call(frame, "pandas", ("DataFrame",))
+        state = call.state if isinstance(call.state, dict) else {}
         blocks, axes = self._parts(state.get("_mgr", state.get("_data")))
         if len(axes) != 2:
             raise self._error(f"{len(axes)} axes")
@@ -66,7 +66,7 @@ class _PandasFrame:
     def _error(self, what: str) -> ResweepError:
         return InputError(f"{self._where}: holds no pandas frame of numbers and texts ({what}); fetch it again")
 
-    def _made(self, item: Any, module: str, names: tuple[str, ...]) -> PickleCall:
+    def _expect_call(self, item: Any, module: str, names: tuple[str, ...]) -> PickleCall:
         """``item`` if one of these names of a package makes it."""
         if not isinstance(item, PickleCall):
             raise self._error(f"{names[0]} expected")
@@ -76,26 +76,26 @@ class _PandasFrame:
 
     def _parts(self, manager: Any) -> tuple[list[tuple[Any, Any]], list[Any]]:
         """Values and columns of the blocks, and the axes."""
-        made = self._made(manager, "pandas", ("BlockManager",))
-        if made.arguments:  # pandas 1.3 and later
-            blocks, axes = made.arguments if len(made.arguments) == 2 else ((), ())
+        call = self._expect_call(manager, "pandas", ("BlockManager",))
+        if call.arguments:  # pandas 1.3 and later
+            blocks, axes = call.arguments if len(call.arguments) == 2 else ((), ())
             if not isinstance(blocks, tuple | list) or not isinstance(axes, tuple | list):
                 raise self._error("no blocks")
-            parts = [self._made(block, "pandas", ("_unpickle_block",)).arguments for block in blocks]
+            parts = [self._expect_call(block, "pandas", ("_unpickle_block",)).arguments for block in blocks]
             if any(len(part) != 3 for part in parts):
                 raise self._error("a block without values and columns")
             return [(values, place) for values, place, _ in parts], list(axes)
         try:
-            layout = made.state[3]["0.14.1"]
+            layout = call.state[3]["0.14.1"]
             return [(block["values"], block["mgr_locs"]) for block in layout["blocks"]], list(layout["axes"])
         except (TypeError, LookupError) as error:
             raise self._error("no blocks") from error
 
     def _index(self, index: Any) -> dict[str, Any]:
-        made = self._made(index, "pandas", ("_new_Index",))
-        if len(made.arguments) != 2 or not isinstance(made.arguments[1], dict):
+        call = self._expect_call(index, "pandas", ("_new_Index",))
+        if len(call.arguments) != 2 or not isinstance(call.arguments[1], dict):
             raise self._error("an index without contents")
-        return made.arguments[1]
+        return call.arguments[1]
 
     def _names(self, index: Any) -> list[str]:
         names = self._values(self._index(index).get("data")).tolist()
@@ -135,16 +135,16 @@ class _PandasFrame:
         return self._built[id(item)]
 
     def _array(self, item: Any) -> Array:
-        made = self._made(item, "numpy", ("_reconstruct", "_frombuffer"))
-        if not made.maker.module.startswith(_NUMPY):
-            raise self._error(str(made.maker))
-        if made.maker.name == "_frombuffer":  # protocol 5
-            if len(made.arguments) != 4:
+        call = self._expect_call(item, "numpy", ("_reconstruct", "_frombuffer"))
+        if not call.maker.module.startswith(_NUMPY):
+            raise self._error(str(call.maker))
+        if call.maker.name == "_frombuffer":  # protocol 5
+            if len(call.arguments) != 4:
                 raise self._error("an array without contents")
-            data, dtype, shape, order = made.arguments
+            data, dtype, shape, order = call.arguments
             return self._from_bytes(data, self._dtype(dtype), self._shape(shape), order == "F")
-        state = made.state
-        if not isinstance(state, tuple) or len(state) != 5 or made.arguments[:1] != (PickleName("numpy", "ndarray"),):
+        state = call.state
+        if not isinstance(state, tuple) or len(state) != 5 or call.arguments[:1] != (PickleName("numpy", "ndarray"),):
             raise self._error("an array without contents")
         _, shape, dtype, fortran, data = state
         if self._code(dtype) == _OBJECT:
@@ -159,8 +159,8 @@ class _PandasFrame:
         return shape
 
     def _code(self, item: Any) -> str:
-        made = self._made(item, "numpy", ("dtype",))
-        code = made.arguments[0] if made.arguments else None
+        call = self._expect_call(item, "numpy", ("dtype",))
+        code = call.arguments[0] if call.arguments else None
         if not isinstance(code, str) or not _DTYPE.fullmatch(code):
             raise self._error(f"values of type {str(code)[:20]!r}")
         return code
@@ -187,14 +187,14 @@ class _PandasFrame:
         if not isinstance(items, list) or len(items) != count:
             raise self._error("an array with more or fewer items than its shape needs")
         flat = np.empty(count, object)
-        flat[:] = [self._plain(item) for item in items]
+        flat[:] = [self._unpack_plain(item) for item in items]
         return flat.reshape(shape, order="F" if fortran else "C")
 
-    def _plain(self, item: Any) -> Any:
+    def _unpack_plain(self, item: Any) -> Any:
         """A text or number, or that of a NumPy scalar."""
         if isinstance(item, PickleCall):
-            made = self._made(item, "numpy", ("scalar",))
-            dtype, data = made.arguments if len(made.arguments) == 2 else (None, None)
+            call = self._expect_call(item, "numpy", ("scalar",))
+            dtype, data = call.arguments if len(call.arguments) == 2 else (None, None)
             return self._from_bytes(data, self._dtype(dtype), (1,), False)[0].item()
         if not isinstance(item, _PLAIN):
             raise self._error(f"a {type(item).__name__} in a column of texts")
@@ -205,8 +205,8 @@ class _PandasFrame:
         if item.maker.name.startswith("ArrowStringArray"):
             parts = item.state if isinstance(item.state, dict) else {}
             return self._from_arrow(parts.get("_pa_array"))
-        made = self._made(item, "pandas", ("__pyx_unpickle_NDArrayBacked",))
-        state = made.state if isinstance(made.state, tuple) else ()
+        call = self._expect_call(item, "pandas", ("__pyx_unpickle_NDArrayBacked",))
+        state = call.state if isinstance(call.state, tuple) else ()
         arrays = [part for part in state if isinstance(part, PickleCall) and part.maker.name in ("_reconstruct",)]
         if len(arrays) != 1:
             raise self._error("texts without contents")
@@ -222,12 +222,12 @@ class _PandasFrame:
         return self._from_arrow_chunk(item)
 
     def _from_arrow_chunk(self, item: Any) -> Array:
-        made = self._made(item, "pyarrow", ("_restore_array",))
-        parts = made.arguments[0] if made.arguments else None
+        call = self._expect_call(item, "pyarrow", ("_restore_array",))
+        parts = call.arguments[0] if call.arguments else None
         if not isinstance(parts, tuple) or len(parts) != 7:
             raise self._error("texts without contents")
         kind, count, _, first, buffers, _, _ = parts
-        name = self._made(kind, "pyarrow", ("type_for_alias",)).arguments
+        name = self._expect_call(kind, "pyarrow", ("type_for_alias",)).arguments
         if len(name) != 1 or name[0] not in _OFFSETS or not isinstance(buffers, list) or len(buffers) != 3:
             raise self._error("texts of another kind")
         if type(count) is not int or type(first) is not int or min(count, first) < 0:
@@ -255,8 +255,8 @@ class _PandasFrame:
         return texts
 
     def _buffer(self, item: Any) -> bytes:
-        made = self._made(item, "pyarrow", ("py_buffer",))
-        data = _read_bytes(made.arguments[0]) if len(made.arguments) == 1 else None
+        call = self._expect_call(item, "pyarrow", ("py_buffer",))
+        data = _read_bytes(call.arguments[0]) if len(call.arguments) == 1 else None
         if data is None:
             raise self._error("texts without bytes")
         return data

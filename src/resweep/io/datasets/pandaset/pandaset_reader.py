@@ -15,6 +15,7 @@ import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError
+from resweep.files.untrusted import read_bytes
 from resweep.io.datasets.annotated_boxes import Tracks, boxes_from_yaws
 from resweep.io.datasets.json_files import read_list
 from resweep.io.datasets.numbered_files import list_numbered
@@ -144,7 +145,7 @@ def _read_boxes(file: Path, T_sensor_world: Array, lidar: int, tracks: Tracks) -
 
 def _read_table(file: Path) -> Columns:
     """The columns of a pickled pandas frame, compressed or not."""
-    data = file.read_bytes()
+    data = read_bytes(file)
     try:
         return read_frame(gunzip(data, str(file)) if file.suffix == ".gz" else data, str(file))
     except ResweepError:

@@ -143,10 +143,10 @@ class _Machine:
 
     def _build(self) -> None:
         (state,) = self._take(1)
-        made = self._top(PickleCall)
-        if made.state is not None:
+        call = self._top(PickleCall)
+        if call.state is not None:
             raise ValueError("the pickle gives an object two states")
-        made.state = state
+        call.state = state
 
 
 _STEPS: dict[str, Any] = {
