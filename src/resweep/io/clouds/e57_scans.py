@@ -11,6 +11,7 @@ import struct
 from pathlib import Path
 
 from resweep.errors import InputError
+from resweep.files.untrusted import open_regular
 
 _HEADER = struct.Struct("<8sIIQQQQ")  # signature, version, length of the file, place and length of the XML, page size
 _PAGE, _CHECKSUM = 1024, 4  # bytes of a page, the last four its checksum (ASTM E2807)
@@ -36,7 +37,7 @@ def check_scans(path: Path) -> None:
 def _read_xml(path: Path) -> bytes:
     """The XML of a file; nothing where its header names no place for it."""
     size = path.stat().st_size
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(_HEADER.size)
         if len(head) < _HEADER.size:
             return b""
