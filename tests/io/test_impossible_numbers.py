@@ -82,6 +82,20 @@ def test_point_times_in_nanoseconds_are_seconds(tmp_path: Path) -> None:
     np.testing.assert_allclose(load_sweep(tmp_path / "a.pcd").time - 1.7e9, 1e-3 * np.arange(4), atol=1e-6)
 
 
+def test_points_of_no_intensity_or_time_can_be_left_out(tmp_path: Path) -> None:
+    """CloudCompare writes NaN for points without a value; a field of nothing else is damage."""
+    head = "FIELDS x y z intensity time\nSIZE 4 4 4 4 8\nTYPE F F F F F\nCOUNT 1 1 1 1 1\n"
+    head += "WIDTH 4\nHEIGHT 1\nPOINTS 4\nDATA ascii\n"
+    (tmp_path / "a.pcd").write_text(head + "1 0 0 5 1.5\n2 0 0 nan 1.6\n3 0 0 7 nan\n4 0 0 8 1.8\n")
+    with pytest.raises(SweepError, match=r"a\.pcd: sweep: beam: time 2 is NaN"):
+        load_sweep(tmp_path / "a.pcd")
+    sweep = load_sweep(tmp_path / "a.pcd", drop_nan=True)
+    assert (sweep.range.tolist(), sweep.intensity.tolist(), sweep.timestamp) == ([1, 4], [5, 8], 1.5)
+    (tmp_path / "a.pcd").write_text(head + "".join(f"{at} 0 0 nan 1.5\n" for at in range(1, 5)))
+    with pytest.raises(SweepError, match=r"a\.pcd: sweep: intensity 0 is NaN"):
+        load_sweep(tmp_path / "a.pcd", drop_nan=True)
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

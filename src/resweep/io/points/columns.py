@@ -129,7 +129,7 @@ def sweep_from_columns(
 
     Points at exactly 0 0 0 are beams without return as some drivers write them: where ring and column are known
     they become beams that point between their neighbours, else they are left out. NaN coordinates are an error
-    unless ``drop_nan``, and then no returns either. Without ``header`` the points are taken to be in the
+    unless ``drop_nan``, and then no returns either; so are points without a number for intensity or time. Without ``header`` the points are taken to be in the
     sensor's frame at ``pose``; clouds far from the origin get a world pose near them instead.
     """
     by_name = {name.lower(): name for name in columns}
@@ -153,10 +153,21 @@ def sweep_from_columns(
                 break
     extra = {name: np.asarray(columns[name])[keep] for name in by_name.values()}
     sweep = _assemble(points, found, extra, header, pose)
+    if drop_nan:
+        sweep = _drop_not_finite(sweep)
     if keep.all() or not {"ring", "column"} <= set(found):
         return sweep
     ring, column = _find_empty_cells(columns, ~keep)
     return add_stored_empty(sweep, ring, column)
+
+
+def _drop_not_finite(sweep: Sweep) -> Sweep:
+    """``sweep`` of one beam a point without points of no intensity or time; as it is where no point has them.
+
+    A field that never holds a number means something else, and is refused when the sweep is checked.
+    """
+    good = np.isfinite(sweep.intensity) & np.isfinite(sweep.beam_time)
+    return sweep if good.all() or not good.any() else sweep.select_beams(good)
 
 
 def _find_empty_cells(columns: Mapping[str, Array], empty: Array) -> tuple[Array, Array]:
@@ -212,7 +223,8 @@ def _assemble(
             near[:3, 3] = centre
             points, pose = points - centre, portable.matmul(pose, near)
         times = found.get("time")
-        timestamp = float(times.min()) if times is not None and len(times) else 0.0
+        finite = np.zeros(0) if times is None else times[np.isfinite(times)]
+        timestamp = float(finite.min()) if len(finite) else 0.0
         header = Header("sensor", pose, timestamp)
     elif header.frame == "world":
         points = transform(inverse(header.pose), points)
