@@ -129,8 +129,9 @@ def sweep_from_columns(
 
     Points at exactly 0 0 0 are beams without return as some drivers write them: where ring and column are known
     they become beams that point between their neighbours, else they are left out. NaN coordinates are an error
-    unless ``drop_nan``, and then no returns either; so are points without a number for intensity or time. Without ``header`` the points are taken to be in the
-    sensor's frame at ``pose``; clouds far from the origin get a world pose near them instead.
+    unless ``drop_nan``, and then no returns either; so are points without a number for intensity or time.
+    Without ``header`` the points are taken to be in the sensor's frame at ``pose``; clouds far from the origin get a
+    world pose near them instead.
     """
     by_name = {name.lower(): name for name in columns}
     missing = [axis for axis in "xyz" if axis not in by_name]
