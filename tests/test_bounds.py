@@ -60,6 +60,11 @@ def test_what_sensors_measure_is_within() -> None:
         ),
         ({"beam_direction": np.zeros((3, 3))}, "direction of beam 0 has the length 0", FaultKind.OUT_OF_BOUNDS),
         ({"beam_direction": np.full((3, 3), 1e38)}, "direction of beam 0", FaultKind.NOT_FINITE),
+        (
+            {"boxes": Boxes([[5e5, 0, 0]], [[4, 2, 1]], [0], ["far"])},
+            "centre of box 0 is 500000",
+            FaultKind.OUT_OF_BOUNDS,
+        ),
     ],
 )
 def test_what_no_sensor_measures_is_refused(changed: dict[str, Any], message: str, kind: FaultKind) -> None:

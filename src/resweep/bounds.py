@@ -92,8 +92,8 @@ def check_times(what: str, times: ArrayLike) -> None:
 def check_sweep(sweep: Sweep) -> Sweep:
     """``sweep`` if it can have been measured; else `SweepError` says which row of which column cannot.
 
-    Its pose, motion and boxes were checked when they were made. Columns of ``extra`` and ``beam_extra`` may hold
-    anything, as nobody knows what they mean.
+    Its pose, motion and boxes were checked when they were made, but not that boxes are near. Columns of ``extra`` and
+    ``beam_extra`` may hold anything, as nobody knows what they mean.
     """
     check_times("sweep", sweep.timestamp)
     check_within("sweep: origin of beam", _take_shared(sweep.beam_origin), -MAX_RANGE_M, MAX_RANGE_M, _RANGE)
@@ -101,6 +101,8 @@ def check_sweep(sweep: Sweep) -> Sweep:
     check_times("sweep: beam", sweep.beam_time)
     check_within("sweep: range", sweep.range, 0.0, MAX_RANGE_M, _RANGE)
     check_within("sweep: intensity", sweep.intensity, -MAX_INTENSITY, MAX_INTENSITY, _INTENSITY)
+    if sweep.boxes is not None:
+        check_within("sweep: centre of box", sweep.boxes.centre, -MAX_RANGE_M, MAX_RANGE_M, _RANGE)
     return sweep
 
 
@@ -119,8 +121,8 @@ def _check_directions(what: str, directions: NDArray[Any]) -> None:
 
 
 def check_boxes(boxes: Boxes) -> None:
-    """Raise unless boxes are those of objects near a sensor; a velocity or ``known`` share of NaN is unknown."""
-    check_within("boxes: centre", boxes.centre, -MAX_RANGE_M, MAX_RANGE_M, _RANGE)
+    """Raise unless boxes are those of objects on Earth; a velocity or ``known`` share of NaN is unknown."""
+    check_within("boxes: centre", boxes.centre, -MAX_POSITION_M, MAX_POSITION_M, _POSITION)
     check_within("boxes: size", boxes.size, 0.0, MAX_OBJECT_M, _OBJECT)
     check_within("boxes: yaw", boxes.yaw, -MAX_ANGLE_RAD, MAX_ANGLE_RAD, _ANGLE)
     speed = np.where(np.isnan(boxes.velocity), 0.0, boxes.velocity)
