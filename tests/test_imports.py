@@ -40,6 +40,7 @@ ORDER = [
     {"config"},
     {"portable", "embree_library", "files", "progress", "optional"},
     {"terminal", "quantities"},
+    {"bounds"},
     {"_core", "errors"},
 ]
 LEVEL = {part: level for level, row in enumerate(ORDER) for part in row}

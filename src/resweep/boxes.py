@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from resweep import portable
+from resweep.bounds import check_boxes
 from resweep.errors import ResweepError
 from resweep.pose import Array
 
@@ -55,6 +56,7 @@ class Boxes:
         lengths = {len(getattr(self, item.name)) for item in fields(self)}
         if len(lengths) != 1:
             raise ResweepError(f"boxes: columns differ in length ({sorted(lengths)})")
+        check_boxes(self)
 
     def __len__(self) -> int:
         return len(self.yaw)

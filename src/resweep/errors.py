@@ -115,6 +115,7 @@ class FaultKind(Enum):
     OTHER_FIELDS = "with other fields"
     OTHER_LABELS = "with labels of another length"
     NOT_FINITE = "with NaN points"
+    OUT_OF_BOUNDS = "with impossible values"
     NO_POSE = "without pose"
     UNREADABLE = "unreadable"
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from resweep import _core, portable
+from resweep.bounds import check_positions, check_times
 from resweep.errors import ResweepError
 
 Array = NDArray[Any]
@@ -23,7 +24,7 @@ RIGID_TOLERANCE = 1e-4
 
 
 def check_rigid(pose: ArrayLike, what: str = "pose") -> Array:
-    """Return ``pose`` as float64 (..., 4, 4), or raise if any of them is not a rigid motion."""
+    """Return ``pose`` as float64 (..., 4, 4), or raise if any is no rigid motion, or leads to no place on Earth."""
     try:
         matrix = np.asarray(pose, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -42,6 +43,7 @@ def check_rigid(pose: ArrayLike, what: str = "pose") -> Array:
             f"or the last row is not 0 0 0 1; deviation {deviation[worst]:.3g}); "
             "scale and shear do not belong in a pose"
         )
+    check_positions(what, flat[:, :3, 3])
     return matrix
 
 
@@ -103,8 +105,7 @@ class Trajectory:
             raise ResweepError(f"trajectory: {len(times)} times for {len(poses)} poses; they must pair up")
         if len(times) == 0:
             raise ResweepError("trajectory: no pose; give at least one")
-        if not np.isfinite(times).all():
-            raise ResweepError("trajectory: times hold NaN or infinity")
+        check_times("trajectory", times)
         steps = np.diff(times)
         if (steps <= 0).any():
             at = int(np.flatnonzero(steps <= 0)[0]) + 1

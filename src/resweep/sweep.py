@@ -34,6 +34,7 @@ class BeamStatus(IntEnum):
     DROPPED_BY_MODEL = 8  # returned in simulation, but a learned model dropped it
 
 
+_MAX_STATUS = max(BeamStatus)
 _BEAM_COLUMNS: dict[str, tuple[Any, int]] = {
     "beam_origin": (np.float32, 3),
     "beam_direction": (np.float32, 3),
@@ -59,6 +60,13 @@ def _column(name: str, values: Any, dtype: Any, width: int) -> Array:
         want = "(n,)" if width == 1 else f"(n, {width})"
         raise ResweepError(f"sweep column '{name}': expected shape {want}, got {array.shape}")
     return array
+
+
+def _point_to(points: Array, distance: Array) -> Array:
+    """Unit directions (n, 3) to points at ``distance`` (n,); x for those at the sensor, to which any leads."""
+    direction = points / np.maximum(distance, 1e-12)[:, None]
+    direction[distance < 1e-12] = 1.0, 0.0, 0.0
+    return np.asarray(direction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +130,8 @@ class Sweep:
         if len(self.beam) and self.beam.view(np.uint32).max() >= len(self.beam_direction):
             worst = int(self.beam.min() if self.beam.min() < 0 else self.beam.max())
             raise ResweepError(f"sweep column 'beam' points at beam {worst} of {len(self.beam_direction)}")
+        if len(self.beam_status) and self.beam_status.max() > _MAX_STATUS:
+            raise ResweepError(f"sweep column 'beam_status' holds {self.beam_status.max()}, which no BeamStatus is")
 
     @classmethod
     def trusted(cls, **fields: Any) -> Sweep:
@@ -245,7 +255,7 @@ class Sweep:
         """The same points, measured from ``origin`` (n, 3) in the sensor's frame; for sweeps of one beam a point."""
         offset = self.points.astype(np.float64) - origin
         distance = np.linalg.norm(offset, axis=1)
-        direction = offset / np.maximum(distance, 1e-12)[:, None]
+        direction = _point_to(offset, distance)
         return replace(self, beam_origin=origin.astype(np.float32), beam_direction=direction, range=distance)
 
     def select(self, keep: Array) -> Sweep:
@@ -308,7 +318,7 @@ class Sweep:
         return cls(
             pose=np.eye(4) if pose is None else pose,
             beam_origin=np.broadcast_to(np.zeros(3, np.float32), (count, 3)),
-            beam_direction=points / np.maximum(distance, 1e-12)[:, None],
+            beam_direction=_point_to(points, distance),
             beam_time=given(time, np.full(count, timestamp)),
             beam_ring=given(ring, zeros),
             beam_column=given(column, np.arange(count)),

@@ -1,7 +1,8 @@
 """``python -m tests.fuzz``: feed every reader damaged files, and say what became of them.
 
-A mutant must be read, or refused with one clear error. Anything else (a traceback, a hang, a flood of memory, a
-crash) is a finding: it is kept in a folder and named, and the exit status is 1. The same seed makes the same mutants.
+A mutant must be read, or refused with one clear error. Anything else (nonsense taken as measured, a traceback, a hang,
+a flood of memory, a crash) is a finding: it is kept in a folder and named, and the exit status is 1. The same seed
+makes the same mutants.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from pathlib import Path
 from tests.fuzz.readers import READERS
 from tests.fuzz.worker import make_mutant
 
-OUTCOMES = ("read", "error", "traceback", "hang", "memory", "crash")
-TITLES = ("clean read", "clear error", "traceback", "hang", "memory", "crash")
+OUTCOMES = ("read", "error", "nonsense", "traceback", "hang", "memory", "crash")
+TITLES = ("clean read", "clear error", "nonsense", "traceback", "hang", "memory", "crash")
 CLEAN = OUTCOMES[:2]
 BATCH = 300
 _WALL_S = 120.0  # without a word from a worker, whose own limit is in processor time; machines may be busy

@@ -14,6 +14,7 @@ import struct
 import zipfile
 from collections.abc import Callable
 
+from tests.fuzz.mutate_columns import change_columns
 from tests.fuzz.mutate_json import damage_json
 from tests.fuzz.mutate_models import mutate_model
 from tests.fuzz.mutate_onnx import mutate_onnx
@@ -64,6 +65,9 @@ _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 def mutate(data: bytes, name: str, rng: random.Random) -> bytes:
     """``data`` of a file of that ``name``, a path, with one to four changes."""
+    meant = rng.random() < 0.3  # numbers that cannot be, in a file that is whole
+    if meant and (changed := change_columns(data, name, rng)) is not None:
+        return changed
     if name.endswith(".onnx") and rng.random() < 0.8:
         return mutate_onnx(data, rng)
     if rng.random() < 0.6:
@@ -72,7 +76,7 @@ def mutate(data: bytes, name: str, rng: random.Random) -> bytes:
             return rng.choice(found)
     if rng.random() < 0.7 and (inner := _open(data, name, rng)) is not None:
         content, close = inner
-        return close(_change(content, rng))
+        return close((change_columns(content, "", rng) if meant else None) or _change(content, rng))
     return _change(data, rng)
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.fuzz.sanity import check_poses, check_sweep_sanity
+
 
 @dataclass(frozen=True)
 class Reader:
@@ -28,5 +30,7 @@ def read_log(path: Path, **options: Any) -> None:
     log = open_log(path, **options)
     for at in range(min(len(log), 3)):
         sweep = log[at]
-        _ = sweep.world_points(), sweep.time, sweep.ring, log.labels.count(sweep.label)
+        check_sweep_sanity(sweep)
+        _ = sweep.time, sweep.ring, log.labels.count(sweep.label)
+    check_poses(log.poses)
     _ = log.trajectory.length_m, log.empty_beams.detail

@@ -14,6 +14,7 @@ import numpy as np
 from resweep.pose import Trajectory, from_xyz_rpy
 from tests.fuzz.reader import Reader
 from tests.fuzz.samples_sweeps import START, make_sweep
+from tests.fuzz.sanity import check_json_sanity, check_numbers, check_poses, check_world_sanity
 
 
 def _text(name: str, content: str) -> Callable[[Path], Path]:
@@ -41,7 +42,7 @@ def _make_poses(format: str) -> Callable[[Path], Path]:
 def _read_poses(path: Path) -> None:
     from resweep.io import load_poses
 
-    _ = load_poses(path).length_m
+    check_poses(load_poses(path).poses)
 
 
 def _make_catalog_sensor(name: str) -> Callable[[Path], Path]:
@@ -149,7 +150,9 @@ def _make_mesh(suffix: str) -> Callable[[Path], Path]:
 def _read_mesh(path: Path) -> None:
     from resweep.worlds import World
 
-    World.from_mesh(path).lower()
+    world = World.from_mesh(path)
+    check_world_sanity(world)
+    world.lower()
 
 
 def _make_world(folder: Path) -> Path:
@@ -170,7 +173,9 @@ def _make_world(folder: Path) -> Path:
 def _read_world(path: Path) -> None:
     from resweep.worlds import load_world
 
-    load_world(path).lower()
+    world = load_world(path)
+    check_world_sanity(world)
+    world.lower()
 
 
 def _make_bank(folder: Path) -> Path:
@@ -189,13 +194,14 @@ def _read_bank(path: Path) -> None:
 
     bank = load_bank(path)
     for name in bank:
-        _ = bank[name].size_m
+        check_numbers("size", bank[name].size_m, 0.0, 1e5)
+        check_world_sanity(bank[name].world)
 
 
 def _read_info(path: Path) -> None:
     from resweep.viewer.describe import describe
 
-    describe(path)
+    check_json_sanity(describe(path))
 
 
 def _make_reports(folder: Path) -> Path:
@@ -269,6 +275,7 @@ READERS = [
     ),
     Reader("world", _make_world, _read_world, 0.5),
     Reader("world-info", _make_world, _read_info, 0.5),
+    *(Reader(f"info-{suffix[1:]}", _make_mesh(suffix), _read_info) for suffix in (".ply", ".glb", ".obj")),
     Reader("report", _make_reports, _read_reports, 0.5),
     Reader("run", _make_run, _read_run),
     Reader("bank", _make_bank, _read_bank, 0.5),

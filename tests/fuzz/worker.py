@@ -21,6 +21,7 @@ from resweep.errors import ResweepError, SettingsError
 from tests.fuzz.mutate import mutate
 from tests.fuzz.reader import Reader
 from tests.fuzz.readers import READERS
+from tests.fuzz.sanity import NonsenseError
 
 SECONDS = 5.0  # of processor time for one mutant of a few kilobytes
 MEMORY_BYTES = 1 << 30  # of address space beyond what the libraries take
@@ -54,6 +55,8 @@ def classify(error: BaseException | None) -> tuple[str, str]:
     """The outcome of a mutant, and what to print of it."""
     if error is None:
         return "read", ""
+    if isinstance(error, NonsenseError):
+        return "nonsense", str(error)
     if isinstance(error, Hang):
         return "hang", "".join(traceback.format_tb(error.__traceback__)[-3:])
     chain: BaseException | None = error

@@ -39,8 +39,9 @@ def test_everything_comes_back(compress: bool, sweep: Sweep, tmp_path: Path) -> 
         "name": np.array(["abc"] * len(sweep)),
         "is it": rng.random(len(sweep)) < 0.5,
         "half": rng.random(len(sweep)).astype(np.float16),
+        "odd": np.where(sweep.intensity < 0.1, -0.0, np.nan),
     }
-    odd = replace(sweep, extra=extra, intensity=np.where(sweep.intensity < 0.1, -0.0, np.nan), timestamp=0.1 + 0.2)
+    odd = replace(sweep, extra=extra, intensity=np.full(len(sweep), -0.0), timestamp=0.1 + 0.2)
     write_sweep(odd, tmp_path / "s.sweep", compress=compress)
     assert_same(odd, load_sweep(tmp_path / "s.sweep"))
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from resweep import portable
+from resweep.bounds import check_sweep
 from resweep.errors import ResweepError
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, inverse, transform
@@ -88,6 +89,8 @@ def infer_empty_beams(bare: Log, wanted: bool = True, rig: LidarRig | None = Non
 
     Sweeps that hold beams without return already stay as they are.
     """
+    load = bare.load
+    bare = replace(bare, load=lambda at: check_sweep(load(at)))  # a grid of what was not measured would have no end
     if not wanted:
         return replace(bare, empty_beams=EmptyBeams("unknown", "not inferred: not asked for"))
     rig = rig or LidarRig()

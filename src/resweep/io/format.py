@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from resweep.bounds import check_sweep
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError, nearest_names, printable
 from resweep.io.log_json import Facts
 from resweep.io.points.header import Header
@@ -163,7 +165,7 @@ def read_as(entry: Format, path: Path, **options: Any) -> Sweep:
             raise InputError(f"{path}: is a folder; use open_log")
         raise SweepError(f"{path}: no such file; check the path", FaultKind.MISSING)
     with explain_errors(entry, path):
-        return entry.read(path, **options)
+        return check_sweep(entry.read(path, **options))
 
 
 def peek_as(entry: Format, path: Path) -> Header | None:
@@ -190,6 +192,12 @@ def find_crs(entry: Format, path: Path) -> str:
         return entry.crs(path)
 
 
+def _names(text: str, path: Path) -> bool:
+    """Whether a message names a file or folder, or a file beside it of the same name, such as its labels."""
+    whole, stem = re.escape(printable(path.name)), re.escape(printable(path.stem))
+    return re.search(rf"(?<!\w){whole}(?!\w)|(?<!\w){stem}\.\w", text) is not None
+
+
 @contextmanager
 def explain_errors(entry: Format, path: Path) -> Iterator[None]:
     """Turn whatever a damaged file causes into one error that names the file."""
@@ -201,7 +209,7 @@ def explain_errors(entry: Format, path: Path) -> Iterator[None]:
         ) from error
     except ResweepError as error:
         # Errors of the nouns (a pose that is not rigid, say) do not know the file they came from.
-        if printable(path.stem) in str(error):
+        if _names(str(error), path):
             raise
         if isinstance(error, SweepError):
             raise SweepError(f"{path}: {error}", error.kind) from error

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep import portable
+from resweep.bounds import MAX_POSITION_M, MAX_TIME_S, find_outside
 from resweep.errors import InputError, ResweepError, UntimedPosesError, nearest_names
 from resweep.files.untrusted import read_plain_text
 from resweep.pose import Array, Trajectory, inverse, rotation_of
@@ -200,7 +201,7 @@ def _read_quaternions(path: Path, lines: list[tuple[int, str]], position: Array,
             f"{path}, line {lines[bad[0]][0]}: quaternion of length {norm[bad[0]]:.6g}, not 1; "
             "check the order qx qy qz qw"
         )
-    return _make_poses(Rotation.from_quat(quaternion).as_matrix(), position)
+    return _make_poses(path, lines, Rotation.from_quat(quaternion).as_matrix(), position)
 
 
 def _read_rotation_matrices(path: Path, lines: list[tuple[int, str]], rows: Array) -> Array:
@@ -214,10 +215,16 @@ def _read_rotation_matrices(path: Path, lines: list[tuple[int, str]], rows: Arra
             "a KITTI row is the 3x4 matrix row by row"
         )
     # Few printed digits leave matrices slightly skew; the nearest rotation is meant.
-    return _make_poses(portable.nearest_rotation(rotation), matrices[:, :, 3])
+    return _make_poses(path, lines, portable.nearest_rotation(rotation), matrices[:, :, 3])
 
 
-def _make_poses(rotation: Array, position: Array) -> Array:
+def _make_poses(path: Path, lines: list[tuple[int, str]], rotation: Array, position: Array) -> Array:
+    if (at := find_outside(position, -MAX_POSITION_M, MAX_POSITION_M)) is not None:
+        far = float(np.abs(position[at]).max())
+        raise InputError(
+            f"{path}, line {lines[at][0]}: a position {far:g} m from zero, at most {MAX_POSITION_M:g} can be; "
+            "positions are metres"
+        )
     poses = np.tile(np.eye(4), (len(position), 1, 1))
     poses[:, :3, :3] = rotation
     poses[:, :3, 3] = position
@@ -244,7 +251,7 @@ def _read_csv(path: Path, lines: list[tuple[int, str]]) -> tuple[Array, Array]:
         angles = [f"{name}{suffix}" for name in ("yaw", "pitch", "roll")]
         if all(name in columns for name in angles):
             euler = np.stack([columns[name] * unit for name in angles], axis=1)
-            return times, _make_poses(Rotation.from_euler("ZYX", euler).as_matrix(), position)
+            return times, _make_poses(path, lines[1:], Rotation.from_euler("ZYX", euler).as_matrix(), position)
     raise InputError(f"{path}, line {number}: no rotation; give qx,qy,qz,qw or roll,pitch,yaw (radians, or with _deg)")
 
 
@@ -266,6 +273,11 @@ def _find_kitti_times(path: Path, count: int, times: str | Path | Array | None, 
 
 
 def _check_times(path: Path, lines: list[tuple[int, str]], times: Array) -> None:
+    if (at := find_outside(times, -MAX_TIME_S, MAX_TIME_S)) is not None:
+        number = lines[at + len(lines) - len(times)][0]
+        raise InputError(
+            f"{path}, line {number}: a time of {times[at]:g} s, at most {MAX_TIME_S:g} can be; give seconds"
+        )
     steps = np.diff(times)
     if (steps <= 0).any():
         at = int(np.flatnonzero(steps <= 0)[0]) + 1

@@ -12,6 +12,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from resweep.pose import Array
 
 _FREE_BYTES = 64 << 20  # what any file may expand to: sweeps of zeros compress well
 _MAX_EXPANSION = 100
+_MAX_SCAN_POINTS = 1 << 24  # of a turn of a LiDAR on a vehicle, which has half a million; 4 GB while it is read
 _GZIP = 16 + zlib.MAX_WBITS
 # What Python's zipfile raises for archives that are damaged, encrypted or compressed in other ways.
 UNZIP_ERRORS = (zipfile.BadZipFile, KeyError, EOFError, RuntimeError, NotImplementedError, zlib.error, lzma.LZMAError)
@@ -60,6 +62,17 @@ def decompress_within(make: Callable[[], Any], data: bytes, where: str) -> bytes
             raise EOFError("compressed data end before their end mark")
         rest = (part.unused_data or b"").lstrip(b"\0")  # some writers pad with zeros
     return bytes(found)
+
+
+def check_scan_size(path: Path, row_bytes: int) -> None:
+    """Raise if a scan, whose format has no header to check it by, holds more points than any sensor measures."""
+    size = path.stat().st_size
+    if size > _MAX_SCAN_POINTS * row_bytes:
+        raise SweepError(
+            f"{path}: {size:,} bytes are {size // row_bytes:,} points, a scan has {_MAX_SCAN_POINTS:,} at most; "
+            "check that it is one",
+            FaultKind.UNREADABLE,
+        )
 
 
 def gunzip(data: bytes, where: str) -> bytes:

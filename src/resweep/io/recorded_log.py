@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep.bounds import check_sweep, check_times
 from resweep.errors import FaultKind, InputError, nearest_names
 from resweep.files.untrusted import check_regular
 from resweep.io.clouds.tiles import asks_for_tiles
@@ -23,6 +24,7 @@ from resweep.io.log_json import LogRecord, read_record
 from resweep.io.registry import FORMATS, find_format, get_format, list_sweep_suffixes
 from resweep.io.source import with_source
 from resweep.log import Fault, Log
+from resweep.pose import check_rigid
 from resweep.remote import find_path, recover_output
 from resweep.sensors import Sensor, find_sensor
 from resweep.sensors.infer.known_rings import assign_rings
@@ -94,6 +96,7 @@ def _open(source: LogSource, path: Path) -> Log:
     if record is not None and record.layout == entry.name:
         absent += sweep_files.check_count(path, len(files), record.sweeps, keep_going)
     log = sweep_files.open_sweeps(entry, path, files, rate_hz, empty_beams, keep_going, **options)
+    _check_placing(entry, path, log)
     log = replace(log, skipped=(*log.skipped, *absent))
     return log if record is None else _apply_record(log, record, entry)
 
@@ -157,12 +160,20 @@ def _is_lenient(entry: Format) -> bool:
 
 def _explain_reading(entry: Format, path: Path, log: Log) -> Log:
     """The log with errors in loading that name it, whatever a damaged dataset causes."""
+    _check_placing(entry, path, log)
 
     def explain(read: Callable[[], Sweep], at: int) -> Sweep:
         with explain_errors(entry, path):
-            return read()
+            return check_sweep(read())
 
     return log.guard(explain, "explain errors")
+
+
+def _check_placing(entry: Format, path: Path, log: Log) -> None:
+    """Raise unless all sweeps have times and poses that can be."""
+    with explain_errors(entry, path):
+        check_times("sweep", log.times)
+        check_rigid(log.poses, "pose of sweep")
 
 
 def recognise_log(path: Path) -> Format | None:

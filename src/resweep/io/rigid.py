@@ -8,6 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep import portable
+from resweep.bounds import check_positions
 from resweep.errors import InputError
 from resweep.pose import Array, Trajectory
 
@@ -25,6 +26,7 @@ def poses_from_quaternions(position: Any, quaternion: Any, where: str) -> Array:
             f"{where}: row {int(np.flatnonzero(bad)[0])} is no rigid pose (a quaternion not of length 1, or NaN); "
             "fetch it again"
         )
+    check_positions(where, position)
     poses = np.tile(np.eye(4), (len(position), 1, 1))
     if len(position):
         poses[:, :3, :3] = Rotation.from_quat(quaternion[:, [1, 2, 3, 0]]).as_matrix()
@@ -48,6 +50,7 @@ def pose_from_matrix(numbers: Any, where: str) -> Array:
     error = np.abs(portable.matmul(rotation, rotation.T) - np.eye(3)).max()
     if not error < 1e-3 or portable.det3(rotation) < 0 or not np.isfinite(matrix).all():
         raise InputError(f"{where}: no rigid pose (its 3x3 part is no rotation, deviation {error:.3g}); fetch it again")
+    check_positions(where, matrix[None, :3, 3])
     matrix[:3, :3] = portable.nearest_rotation(rotation)
     return matrix
 

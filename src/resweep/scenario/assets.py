@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep.bounds import MAX_OBJECT_M, check_within
 from resweep.categories import OBJECT_LABELS, find_category
 from resweep.errors import ResweepError
 from resweep.label_mapping import map_labels
@@ -58,6 +59,7 @@ class Asset:
         size = tuple(float(value) for value in self.size_m)
         if len(size) != 3 or not all(np.isfinite(value) and value > 0 for value in size):
             raise ResweepError(f"asset '{self.name}': size_m must be three lengths above zero, got {self.size_m}")
+        check_within(f"asset '{self.name}': size_m", size, 0.0, MAX_OBJECT_M, "no object is longer")
         if not self.layers:
             raise ResweepError(f"asset '{self.name}': has no layer; an object needs a surface")
         if not all(layer.solid for layer in self.layers):

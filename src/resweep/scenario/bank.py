@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from resweep import portable
+from resweep.bounds import MAX_OBJECT_M
 from resweep.errors import InputError, OutputError, ResweepError, nearest_names
 from resweep.files import atomic_folder, lock_local
 from resweep.files.strict_json import format_json
@@ -256,7 +257,7 @@ def _check_facts(facts: Any, where: str) -> None:
     right = {
         "label": abs(facts["label"]) < 2**31,
         "n_points": 0 <= facts["n_points"] < 2**63,
-        "size_m": len(facts["size_m"]) == 3 and all(_is_number(value) and value > 0 for value in facts["size_m"]),
+        "size_m": len(facts["size_m"]) == 3 and all(map(_is_length, facts["size_m"])),
         "source": isinstance(log, str) and len(track) == 1 and type(track[0]) is int,
         "coverage": len(facts["coverage"]) > 0 and all(_is_number(value) for value in facts["coverage"]),
         "mirrored": isinstance(facts.get("mirrored", False), bool),
@@ -268,6 +269,10 @@ def _check_facts(facts: Any, where: str) -> None:
         check_name(facts["name"])
     except ResweepError as error:
         raise InputError(f"{where}: {error}") from error
+
+
+def _is_length(value: Any) -> bool:
+    return _is_number(value) and 0 < value <= MAX_OBJECT_M
 
 
 def _is_number(value: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from resweep.bounds import check_shapes
 from resweep.errors import InputError, ResweepError, UntimedPosesError
 from resweep.remote import recover_output
 
@@ -168,9 +169,14 @@ def _describe_mesh(path: Path) -> dict[str, Any]:
         raise
     except Exception as error:  # the readers raise whatever their format's parser does
         raise InputError(f"{path}: cannot be read as a mesh ({error})") from error
-    meshes = [mesh for mesh in scene.geometry.values() if isinstance(mesh, trimesh.Trimesh)]
+    meshes = [mesh for mesh in scene.geometry.values() if isinstance(mesh, trimesh.Trimesh) and mesh.faces.size]
     if not meshes:
         raise ResweepError(f"{path}: holds no triangles")
+    for mesh in meshes:
+        _check_mesh(mesh, str(path))
+    if scene.bounds is None:
+        raise ResweepError(f"{path}: places none of its meshes")
+    check_shapes(str(path), scene.bounds)
     axis = find_upward_axis(path)
     bounds = scene.bounds @ Z_UP_FROM_Y_UP[:3, :3].T if axis == "y" else scene.bounds
     return {
@@ -183,6 +189,16 @@ def _describe_mesh(path: Path) -> dict[str, Any]:
         "watertight": all(mesh.is_watertight for mesh in meshes),
         "bounds": _format_bounds(bounds),
     }
+
+
+def _check_mesh(mesh: Any, where: str) -> None:
+    """Raise unless the vertices and faces of a mesh can be used, as importing it would."""
+    if mesh.vertices.ndim != 2 or mesh.vertices.shape[1] != 3:
+        raise InputError(f"{where}: vertices of other than three coordinates; repair the mesh")
+    check_shapes(f"{where}: vertices", mesh.vertices)
+    if not 0 <= mesh.faces.min() <= mesh.faces.max() < len(mesh.vertices):
+        worst = int(mesh.faces.min() if mesh.faces.min() < 0 else mesh.faces.max())
+        raise InputError(f"{where}: a face points at vertex {worst} of {len(mesh.vertices)}; repair the mesh")
 
 
 def _describe_world(path: Path) -> dict[str, Any]:

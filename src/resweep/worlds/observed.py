@@ -31,6 +31,8 @@ class ObservedSpace:
         self.bits = np.ascontiguousarray(bits, np.uint64)
         if not 0 < self.voxel_m < np.inf:
             raise ResweepError(f"observed space: voxel_m is {voxel_m}; give metres above 0, such as {VOXEL_M}")
+        if not 0 <= self.reach_m < np.inf:
+            raise ResweepError(f"observed space: reach_m is {reach_m}; give metres")
         if self.place.shape != (len(self.place), 3) or self.bits.shape != (len(self.place), SIDE):
             raise ResweepError(
                 f"observed space: place must be (n, 3) and bits (n, {SIDE}), got {self.place.shape} and "

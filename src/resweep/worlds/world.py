@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from resweep import portable
+from resweep.bounds import check_positions
 from resweep.calibration import Calibration
 from resweep.errors import ResweepError
 from resweep.label_mapping import map_labels
@@ -56,6 +57,7 @@ class World:
         self.origin = np.array(origin, dtype=np.float64)
         if self.origin.shape != (3,) or not np.isfinite(self.origin).all():
             raise ResweepError(f"world: origin must be three finite numbers, got {origin!r}")
+        check_positions("world: origin", self.origin[None])
         self.labels = load_labels(labels)
         self.calibration = calibration
         self.observed = observed

@@ -17,6 +17,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError
+from resweep.io.clouds.e57_scans import check_scans
 from resweep.io.folders import sweep_files
 from resweep.io.format import Format
 from resweep.io.points.columns import sweep_from_columns
@@ -76,6 +77,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
 @contextmanager
 def _open(path: Path) -> Iterator[Any]:
     pye57 = require("pye57", "reading E57")
+    check_scans(path)
     try:
         file = pye57.E57(os.fspath(path))
     except Exception as error:  # the library's errors share no base

@@ -16,6 +16,7 @@ from resweep.files.untrusted import read_bytes
 from resweep.intensity_scale import to_relative
 from resweep.io.format import Format
 from resweep.io.points.columns import check_finite, express_points, sweep_from_columns
+from resweep.io.reading_limits import check_scan_size
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
 from resweep.remote import find_path
@@ -83,6 +84,7 @@ def read(path: Path, labels: Path | None = None, drop_nan: bool = False) -> Swee
 
 def read_columns(path: Path, labels: Path | None = None) -> dict[str, Array]:
     """The columns (n,) of the scan in a ``.bin`` file, in their stored order, with labels as `read` takes them."""
+    check_scan_size(path, _ROW_BYTES)
     if path.name.lower().endswith(".pcd.bin"):
         raise InputError(f"{path}: a nuScenes scan has five numbers a point, not KITTI's four; convert it first")
     data = read_bytes(path)

@@ -116,7 +116,7 @@ def count_intensity(intensity: Array, scale: float) -> Array:
 
     The warning names no file, so that a log warns once.
     """
-    counts = np.round(np.nan_to_num(intensity.astype(np.float64), nan=0.0) * scale)
+    counts = np.round(np.nan_to_num(intensity.astype(np.float64), nan=0.0, posinf=np.inf) * scale)
     if len(counts) and counts.max() > FULL_SCALE:
         warnings.warn(
             f"LAS: intensities above {FULL_SCALE / scale:g} are written as {FULL_SCALE:.0f}, the most that 16 bits "

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from resweep import portable
+from resweep.bounds import MAX_POSITION_M
 from resweep.errors import FaultKind, OutputError, ResweepError, SweepError
 from resweep.io.points.header import Header
 from resweep.pose import Array, inverse, transform
@@ -43,8 +44,8 @@ _INTEGERS: dict[str, Any] = {
 _NANOSECONDS = ("t", "offset_time")
 # Beyond this, float32 ranges and directions would blur centimetres, so the points get a world frame near them.
 FAR_M = 1e4
-# No place on Earth has coordinates this large in any metric frame.
-_ABSURD_M = 1e9
+# Seconds since 1970 have ten digits; Livox's driver gives its float times in nanoseconds, which have 19.
+_MIN_NANOSECONDS, _MAX_NANOSECONDS = 1e17, 1e19
 
 
 def has_label_field(names: Iterable[str]) -> bool:
@@ -128,8 +129,9 @@ def sweep_from_columns(
 
     Points at exactly 0 0 0 are beams without return as some drivers write them: where ring and column are known
     they become beams that point between their neighbours, else they are left out. NaN coordinates are an error
-    unless ``drop_nan``, and then no returns either. Without ``header`` the points are taken to be in the
-    sensor's frame at ``pose``; clouds far from the origin get a world pose near them instead.
+    unless ``drop_nan``, and then no returns either; so are points without a number for intensity or time.
+    Without ``header`` the points are taken to be in the sensor's frame at ``pose``; clouds far from the origin get a
+    world pose near them instead.
     """
     by_name = {name.lower(): name for name in columns}
     missing = [axis for axis in "xyz" if axis not in by_name]
@@ -152,10 +154,21 @@ def sweep_from_columns(
                 break
     extra = {name: np.asarray(columns[name])[keep] for name in by_name.values()}
     sweep = _assemble(points, found, extra, header, pose)
+    if drop_nan:
+        sweep = _drop_not_finite(sweep)
     if keep.all() or not {"ring", "column"} <= set(found):
         return sweep
     ring, column = _find_empty_cells(columns, ~keep)
     return add_stored_empty(sweep, ring, column)
+
+
+def _drop_not_finite(sweep: Sweep) -> Sweep:
+    """``sweep`` of one beam a point without points of no intensity or time; as it is where no point has them.
+
+    A field that never holds a number means something else, and is refused when the sweep is checked.
+    """
+    good = np.isfinite(sweep.intensity) & np.isfinite(sweep.beam_time)
+    return sweep if good.all() or not good.any() else sweep.select_beams(good)
 
 
 def _find_empty_cells(columns: Mapping[str, Array], empty: Array) -> tuple[Array, Array]:
@@ -170,11 +183,11 @@ def _find_empty_cells(columns: Mapping[str, Array], empty: Array) -> tuple[Array
 
 
 def _find_points(points: Array, where: str, drop_nan: bool) -> Array:
-    finite = (np.isfinite(points) & (np.abs(points) < _ABSURD_M)).all(axis=1)
+    finite = (np.abs(points) <= MAX_POSITION_M).all(axis=1)  # as NaN is not
     if not drop_nan and not finite.all():
         bad = np.flatnonzero(~finite)
         raise SweepError(
-            f"{where}: {len(bad)} of {len(points)} points hold NaN, infinity or more than {_ABSURD_M:g} m "
+            f"{where}: {len(bad)} of {len(points)} points hold NaN, infinity or more than {MAX_POSITION_M:g} m "
             f"(first: point {bad[0]}); read with drop_nan=True to leave them out",
             FaultKind.NOT_FINITE,
         )
@@ -187,6 +200,8 @@ def _convert_field(ours: str, alias: str, values: Array, where: str) -> Array | 
         return None
     if ours == "time" and values.dtype.kind != "f":
         return values * 1e-9 if alias in _NANOSECONDS else None
+    if ours == "time" and len(values) and values.min() > _MIN_NANOSECONDS and values.max() < _MAX_NANOSECONDS:
+        return values * 1e-9
     if ours in _INTEGERS and len(values):
         limit = np.iinfo(_INTEGERS[ours])
         if not (np.isfinite(values).all() and values.min() >= limit.min and values.max() <= limit.max):
@@ -209,7 +224,8 @@ def _assemble(
             near[:3, 3] = centre
             points, pose = points - centre, portable.matmul(pose, near)
         times = found.get("time")
-        timestamp = float(times.min()) if times is not None and len(times) else 0.0
+        finite = np.zeros(0) if times is None else times[np.isfinite(times)]
+        timestamp = float(finite.min()) if len(finite) else 0.0
         header = Header("sensor", pose, timestamp)
     elif header.frame == "world":
         points = transform(inverse(header.pose), points)

@@ -37,6 +37,7 @@ _MIN_CLOSE = 0.9  # share of points close to their ring, where rings are found b
 # A ring or column of this number is damage: memory grows with their product, and no LiDAR has so many.
 _MAX_RINGS = 1024
 _MAX_COLUMNS = 1 << 17
+_MAX_CELLS = 1 << 22  # 128 rings at 0.01° have a tenth
 _MAX_TRIES = 10  # sweeps read in vain before a log counts as unreadable
 _FIT_POINTS = 12_000  # of a sweep, enough for two numbers a ring
 _MIN_TIME_SPAN_S = 1e-3  # firing times that vary less show nothing
@@ -131,6 +132,9 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> BeamGrid:
             f"not crowd at elevations; {_ADVICE}"
         )
     clouds = [compute_beam_points(sweep) for sweep in chosen]
+    far = [bool((np.hypot(points[:, 0], points[:, 1]) > _CARRIER_M).any()) for points in clouds]
+    if not all(far):  # such a sweep shows nothing of the grid
+        return estimate_grid([sweep for sweep, is_far in zip(chosen, far, strict=True) if is_far], sweeps)
     rings = _find_first_rings(chosen, clouds, source)
     n_rings = max(int(ring.max()) for ring in rings if len(ring)) + 1
     if n_rings > _MAX_RINGS:
@@ -155,6 +159,10 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> BeamGrid:
     n_given = max(int(sweep.beam_column.max()) for sweep in chosen) + 1
     if columned and n_given > _MAX_COLUMNS:
         raise ResweepError(f"grid: a point of column {n_given - 1}, and a turn has {_MAX_COLUMNS} at most; {_ADVICE}")
+    if columned and n_given * n_rings > _MAX_CELLS:
+        raise ResweepError(
+            f"grid: {n_rings} rings x {n_given} columns, and a LiDAR has {_MAX_CELLS} cells at most; {_ADVICE}"
+        )
     place = [s.beam_column[out].astype(float) for s, out in zip(chosen, away, strict=True)] if columned else raw
     step = estimate_steps(place, rings, n_rings, float(n_given) if columned else 360.0)
     densest = 360.0 / n_given if columned else float(np.quantile(step, 0.25))

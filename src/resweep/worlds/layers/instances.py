@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from resweep import portable
+from resweep.bounds import check_shapes
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.layers.layer import ID, ColumnType, Layer, count_values, expand_column, map_column
@@ -52,6 +53,7 @@ class Instances(Layer):
         finite = np.isfinite(matrices).all(axis=(1, 2))
         if not finite.all():
             raise ResweepError(f"{what}: transform {int(np.flatnonzero(~finite)[0])} holds NaN or infinity")
+        check_shapes(what, matrices)
         linear = matrices[:, :, :3].astype(np.float64)
         scale = np.abs(linear).max(axis=(1, 2))
         flat = np.abs(portable.det3(linear)) <= 1e-9 * scale * scale**2

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from resweep import portable
+from resweep.bounds import check_shapes
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.layers.layer import ATTRIBUTES, POINT, ColumnType, Layer, expand_column, pick
@@ -95,6 +96,7 @@ class Mesh(Layer):
         if not np.isfinite(self.vertices).all():
             row = int(np.flatnonzero(~np.isfinite(self.vertices).all(axis=1))[0])
             raise ResweepError(f"{what}: vertex {row} is NaN or infinite; repair the mesh")
+        check_shapes(what, self.vertices)
         if triangles.min() < 0 or triangles.max() >= len(self.vertices):
             worst = int(triangles.min() if triangles.min() < 0 else triangles.max())
             raise ResweepError(f"{what}: a face points at vertex {worst} of {len(self.vertices)}; repair the mesh")

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from resweep import portable
+from resweep.bounds import check_reflectance, check_shapes
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.layers.layer import FLOAT, NORMAL, PERMEABILITY, POINT, Layer, Traits, expand_column
@@ -82,12 +83,14 @@ class Splats(Layer):
         for column in ("centre", "normal", "radius"):
             if not np.isfinite(getattr(self, column)).all():
                 raise ResweepError(f"{what}: {column} holds NaN or infinity")
+        check_shapes(what, self.centre, self.radius)
         if (self.radius <= 0).any():
             raise ResweepError(f"{what}: every radius must be above 0 m")
         if (np.abs(np.linalg.norm(self.normal, axis=1) - 1) > 1e-3).any():
             raise ResweepError(f"{what}: normals must be unit vectors")
         self.label = expand_column(label, count, np.int32, f"{what}: label")
         self.reflectance = expand_column(reflectance, count, np.float32, f"{what}: reflectance")
+        check_reflectance(what, self.reflectance)
         self.instance = expand_column(instance, count, np.int32, f"{what}: instance")
         self.extra = {
             key: expand_column(values, count, None, f"{what}: {key}") for key, values in (extra or {}).items()

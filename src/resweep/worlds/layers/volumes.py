@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from resweep import portable
+from resweep.bounds import check_reflectance, check_shapes
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.layers.layer import ATTRIBUTES, FLOAT, POINT, ColumnType, Layer, expand_column
@@ -19,6 +20,7 @@ from resweep.worlds.native import Gaussians
 
 TAU = 2.0  # A, III-C: Mahalanobis distance within which a beam crosses a volume
 WHOLE_BEAM_M = 10.0  # of element_m, from which on volumes are those of whole beams
+_DIAGONAL = (0, 3, 5)
 _SYMMETRIC = (0, 1, 2, 4, 5, 8)  # xx, xy, xz, yy, yz, zz of a 3x3 matrix
 _MIN_STOPPING = 0.06  # of a volume that is drawn: one that light nearly always passes is still to be seen
 
@@ -84,6 +86,7 @@ class Volumes(Layer):
         self._check(what)
         self.label = expand_column(label, count, np.int32, f"{what}: label")
         self.reflectance = expand_column(reflectance, count, np.float32, f"{what}: reflectance")
+        check_reflectance(what, self.reflectance)
         self.instance = expand_column(instance, count, np.int32, f"{what}: instance")
         self.extra = {
             key: expand_column(values, count, None, f"{what}: {key}") for key, values in (extra or {}).items()
@@ -92,6 +95,7 @@ class Volumes(Layer):
     def _check(self, what: str) -> None:
         if not np.isfinite(self.mean).all() or not np.isfinite(self.covariance).all():
             raise ResweepError(f"{what}: mean or covariance holds NaN or infinity")
+        check_shapes(what, self.mean, np.sqrt(np.abs(self.covariance[:, _DIAGONAL])))
         a, b, c, d, e, f = self.covariance.astype(np.float64).T
         det = a * (d * f - e * e) - b * (b * f - c * e) + c * (b * e - c * d)
         if (a <= 0).any() or (a * d - b * b <= 0).any() or (det <= 0).any():
@@ -119,7 +123,7 @@ class Volumes(Layer):
     @property
     def half_size(self) -> Array:
         """Half the size (n, 3) float32 of the box around each isosurface, metres."""
-        return np.ascontiguousarray(self.tau * np.sqrt(self.covariance[:, [0, 3, 5]]))
+        return np.ascontiguousarray(self.tau * np.sqrt(self.covariance[:, _DIAGONAL]))
 
     @cached_property
     def bounds(self) -> Array:

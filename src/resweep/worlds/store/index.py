@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import zarr
 
+from resweep.bounds import MAX_POSITION_M
 from resweep.calibration import Calibration
 from resweep.config import validate
 from resweep.errors import InputError, ResweepError
@@ -34,7 +35,6 @@ from resweep.worlds.store.tiled_columns import LEVEL
 FORMAT = "resweep-world"
 FORMAT_VERSION = 1
 INDEX = "world.json"
-_MAX_ORIGIN_M = 1e12  # the Earth's circumference has 4e7
 
 
 def write_index(
@@ -156,7 +156,7 @@ def read_label_counts(data: dict[str, Any], where: str) -> dict[int, int]:
 def read_origin(data: dict[str, Any], where: str) -> Array:
     """The origin in the record of a world."""
     values = need(data, "origin", list, where)
-    if len(values) != 3 or not all(isinstance(value, int | float) and abs(value) < _MAX_ORIGIN_M for value in values):
+    if len(values) != 3 or not all(isinstance(value, int | float) and abs(value) <= MAX_POSITION_M for value in values):
         raise InputError(f"{where}: field 'origin' must be three numbers, got {values!r:.60}; save the world again")
     return np.array(values, dtype=np.float64)
 

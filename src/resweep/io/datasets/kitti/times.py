@@ -70,5 +70,7 @@ def read_scan_times(
 def parse_utc(text: str) -> float:
     """Seconds since 1970 of ``2011-09-26 13:02:25.951199337``; digits below the microsecond count too."""
     whole, _, fraction = text.strip().partition(".")
+    if fraction and not fraction.isdecimal():
+        raise ValueError(f"'{fraction:.40}' is no fraction of a second")
     moment = datetime.strptime(whole, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     return (moment - _EPOCH).total_seconds() + (float(f"0.{fraction}") if fraction else 0.0)

@@ -30,7 +30,7 @@ from resweep.io.datasets.nuscenes.tables import TableRecord, Tables, find_tables
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.folders.faults import Faults, refuse_faulty
 from resweep.io.format import Format, read_as
-from resweep.io.reading_limits import UNZIP_ERRORS, parse_npy, read_member
+from resweep.io.reading_limits import UNZIP_ERRORS, check_scan_size, parse_npy, read_member
 from resweep.io.rigid import pose_from_quaternion, poses_from_quaternions
 from resweep.labels import NO_LABELS, LabelSet
 from resweep.log import Log
@@ -49,6 +49,7 @@ def read(path: Path, drop_nan: bool = False) -> Sweep:
 
 
 def _read_columns(path: Path) -> tuple[dict[str, Array], int]:
+    check_scan_size(path, _ROW_BYTES)
     data = read_bytes(path)
     if len(data) % _ROW_BYTES:
         raise SweepError(
