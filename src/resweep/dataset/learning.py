@@ -65,7 +65,8 @@ def learn_realism(
         for number, log in enumerate(logs):
             cache = partial / f"pairs-{number}"
             cache.mkdir(exist_ok=True)
-            pairs += pair_log(log, method, config.pairs, cache=cache, progress=progress)
+            own = hash_text(*key.values(), number)
+            pairs += pair_log(log, method, config.pairs, cache=cache, key=own, progress=progress)
         return fit_realism(
             pairs,
             partial / NEW,
@@ -124,12 +125,13 @@ def pair_log(
     config: PairConfig | None = None,
     *,
     cache: Path | None = None,
+    key: str = "",
     progress: bool = True,
 ) -> list[BeamPair]:
     """The sweeps of a log, each with its re-simulation in a world of the others, by the method that ``method`` names.
 
     Annotated objects are actors, cut out of the other sweeps too. Of logs without, beams that returned from what moves
-    are left out. ``cache`` is a folder of this log and these settings, in which finished pairs are kept.
+    are left out. ``cache`` is a folder in which finished pairs are kept, ``key`` tells this log and settings from others.
     """
     method, log = HybridConfig() if method is None else method, prepare_drive(log)
     annotated = _has_boxes(log)
@@ -144,7 +146,7 @@ def pair_log(
             return np.asarray(sweep.range >= method.map.ego_radius_m)
         return find_mappable(sweep, method.map, labels)
 
-    return make_pairs(log, make, mappable, config, cache=cache, progress=progress)
+    return make_pairs(log, make, mappable, config, cache=cache, key=key, progress=progress)
 
 
 def _has_boxes(log: Log) -> bool:

@@ -7,12 +7,12 @@ changes). Who holds the lock next knows from that whether it did.
 from __future__ import annotations
 
 import json
-import shutil
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from resweep.files import disk
+from resweep.files.pieces import remove
 from resweep.files.write_file import write_file
 
 PARTIAL = ".partial"  # after the name of an output: the folder that keeps its finished parts
@@ -34,8 +34,7 @@ def note_publication(target: Path, made: Path) -> None:
         return
     source = made.name if made.parent == partial else None
     note = partial / _NOTE
-    note.write_text(json.dumps({"inode": made.stat().st_ino, "from": source}), encoding="utf-8")
-    disk.sync(note)
+    write_file(note, json.dumps({"inode": made.stat().st_ino, "from": source}).encode())
 
 
 def resolve_publication(target: Path, parts: Sequence[Path]) -> bool:
@@ -48,14 +47,16 @@ def resolve_publication(target: Path, parts: Sequence[Path]) -> bool:
     if _is_discarded(partial):
         return True
     if not note.is_file():
+        if os.path.lexists(note):
+            remove(note)  # no note of ours
         return False
-    with suppress(ValueError, KeyError, TypeError):  # a note that was cut off: nothing had moved yet
+    with suppress(ValueError, KeyError, TypeError, RecursionError):  # a note that was cut off: nothing had moved yet
         noted = json.loads(note.read_text(encoding="utf-8"))
         if target.is_dir() and target.stat().st_ino == noted["inode"]:
             return True
         for made in (part / NEW for part in parts):
             if made.is_dir() and made.stat().st_ino == noted["inode"] and noted["from"] is not None:
-                made.rename(partial / str(noted["from"]))
+                made.rename(partial / Path(str(noted["from"])).name)
     note.unlink()
     return False
 
@@ -65,10 +66,8 @@ def discard_partial(folder: Path) -> None:
     if (folder / RECORD).is_file():
         write_file(folder / RECORD, BLANK)
     for item in folder.iterdir():
-        if item.is_dir():
-            shutil.rmtree(item)
-        elif item.name != RECORD:
-            item.unlink()
+        if item.name != RECORD or item.is_dir():
+            remove(item)
     (folder / RECORD).unlink(missing_ok=True)
     folder.rmdir()
 

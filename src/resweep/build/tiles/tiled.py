@@ -24,7 +24,6 @@ from resweep.build.tiles.tile_tasks import TileTask, build_tile, classify_tile
 from resweep.calibration import Calibration
 from resweep.errors import ResweepError
 from resweep.log import Log
-from resweep.map.images import ImageStore
 from resweep.map.moving import MovingFinder, MovingRule
 from resweep.map.store.grid import CELLS, Square
 from resweep.map.store.part import TiledLog
@@ -37,19 +36,20 @@ from resweep.worlds.observed import ObservedSpace
 from resweep.worlds.store.assemble import assemble_world
 
 
-def scatter_log(log: Log, plan: Plan, folder: Path, workers: Workers, progress: bool) -> TiledMap:
-    """The map of a log in tiles below ``folder``. Sweeps are read once; batches that are there already are kept."""
+def scatter_log(log: Log, plan: Plan, folder: Path, workers: Workers, progress: bool, key: str = "") -> TiledMap:
+    """The map of a log in tiles below ``folder``. Sweeps are read once; batches of this ``key`` that are there are kept."""
     assert plan.tile_m is not None
     settings, labels = plan.config.map, plan.labels
     origin = np.round(log.poses[0][:3, 3])
-    scatter = Scatter(log, folder / "store", origin, settings, labels, plan.tile_m, _empty_range(plan))
+    scatter = Scatter(log, folder / "store", origin, settings, labels, plan.tile_m, _empty_range(plan), key)
     facts = list(workers.map(scatter_batch, plan_batches(scatter), "reading sweeps", show=progress))
-    moving = MovingFinder(log, settings, labels, ImageStore(scatter.images))
+    moving = MovingFinder(log, settings, labels, scatter.images)
     for batch in facts:
         moving.extend(MovingFinder.unpack(batch["moving"], log, settings, labels, scatter.images))
     slope = 0.0 if log.sensor is None else log.sensor.beam_slope
     coloured = any(batch["coloured"] for batch in facts)
-    tiled = TiledLog(scatter.folder, origin, plan.tile_m, settings, labels, slope, moving.decide(), coloured=coloured)
+    known: dict[str, Any] = {"coloured": coloured, "key": key}
+    tiled = TiledLog(scatter.folder, origin, plan.tile_m, settings, labels, slope, moving.decide(), **known)
     counts = tiled.store.count("points")
     points = sum(counts.values())
     if points == 0:
@@ -90,7 +90,7 @@ class TiledMap:
     @cached_property
     def observed(self) -> ObservedSpace | None:
         """The space that its beams crossed."""
-        return read_observed(self.tiled.folder)
+        return read_observed(self.tiled.folder, self.tiled.key)
 
     @property
     def moving(self) -> MovingRule | None:
@@ -140,9 +140,8 @@ class TiledLayers:
     def parts(self) -> list[TileTask]:
         """The tiles that hold anything; all steps are done then."""
         workers, show = self.store.workers, self.store.progress
-        for _ in workers.map(partial(build_tile, steps=self.steps), self.tasks, "building tiles", show=show):
-            pass
-        return [task for task in self.tasks if task.part.is_dir()]
+        holds = list(workers.map(partial(build_tile, steps=self.steps), self.tasks, "building tiles", show=show))
+        return [task for task, some in zip(self.tasks, holds, strict=True) if some]
 
     def then(self, step: Step) -> TiledLayers:
         """The layers after a further step for each tile."""
