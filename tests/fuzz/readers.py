@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from tests.fuzz import samples_datasets, samples_own, samples_sweeps
+from tests.fuzz import samples_datasets, samples_own, samples_sweeps, samples_work
 from tests.fuzz.reader import Reader
 
 READERS: dict[str, Reader] = {
-    reader.name: reader for reader in (*samples_sweeps.READERS, *samples_datasets.READERS, *samples_own.READERS)
+    reader.name: reader
+    for samples in (samples_sweeps, samples_datasets, samples_own, samples_work)
+    for reader in samples.READERS
 }

@@ -14,6 +14,7 @@ from resweep.build import BuildConfig, HybridConfig
 from resweep.build.pipeline import build
 from resweep.errors import ResweepError
 from resweep.files.partial import hash_text, resumable_folder
+from resweep.files.pieces import remove
 from resweep.files.publication import NEW
 from resweep.learn.beam_pairs import BeamPair, PairConfig, make_pairs
 from resweep.learn.model_folder import check_output
@@ -61,6 +62,8 @@ def learn_realism(
     scale, range_max_m = _find_scale(logs), _find_range(logs, config)
     key = _make_key(config, method, logs, made_from or {}) | ({} if resume else {"inputs": uuid.uuid4().hex})
     with resumable_folder(path, key, "finished sweeps to learn from") as partial:
+        remove(partial / NEW)  # a model is written once all is learned
+        (partial / NEW).mkdir()
         pairs = []
         for number, log in enumerate(logs):
             cache = partial / f"pairs-{number}"

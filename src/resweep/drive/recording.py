@@ -105,6 +105,7 @@ class FolderRecorder:
 
     def __init__(self, partial: Path, first: str | None, key: str = "") -> None:
         self._partial, self._first, self._key = partial, first, key
+        _remove_unsealed(partial)
         self._sum = key  # of all decisions so far: a sweep is used again after the same ones only
         self.keeps_sweeps = first is not None
         self._decided = _read_journal(partial / _JOURNAL, key)
@@ -213,6 +214,13 @@ def check_target(output: Path, overwrite: bool) -> None:
         raise OutputError(f"{output}: exists and is not empty; choose another name or overwrite it (overwrite=True)")
     if not (output / FILE).is_file():
         raise OutputError(f"{output}: is no run, so it is not overwritten; choose another name or empty it first")
+
+
+def _remove_unsealed(partial: Path) -> None:
+    """Remove what is in the output of a run beside its sweeps: that is written anew."""
+    for item in sorted((partial / NEW).rglob("*")):
+        if item.is_symlink() or not (item.is_dir() or (item.is_file() and item.suffix == ".sweep")):
+            remove(item)
 
 
 def _name_seal(name: str, index: int) -> str:

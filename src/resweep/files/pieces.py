@@ -16,7 +16,7 @@ import shutil
 import stat
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -113,7 +113,7 @@ class Pieces:
 
     def seal(self, name: str, root: Path, paths: Iterable[Path]) -> None:
         """Keep the checksums of files or folders at or below ``root`` as a piece: they are finished."""
-        self.write(name, facts={str(path.relative_to(root)): hash_path(path) for path in paths})
+        self.write(name, facts={str(path.relative_to(root)): _describe(path) for path in paths})
 
     def find_sealed(self, name: str, root: Path, report: Report = warn_of_damage) -> list[Path] | None:
         """The files and folders that a seal names; None if there is none, or if they are not as they were.
@@ -125,11 +125,7 @@ class Pieces:
             return None
         sealed = [root / path for path in found.facts]
         for path, known in zip(sealed, found.facts.values(), strict=True):
-            try:
-                same = hash_path(path) == known
-            except OSError:
-                same = False
-            if not same:
+            if not _is_as_described(path, known):
                 report(f"checkpoint {path} is damaged: computed again")
                 return None
         return sealed
@@ -154,16 +150,38 @@ def remove(path: Path) -> None:
         path.unlink()
 
 
-def hash_path(path: Path) -> str:
-    """The checksum of a file, or of all names and contents of a folder; OSError for anything else."""
+def _describe(path: Path) -> dict[str, tuple[int, str]]:
+    """Size and checksum of a file, or of all files of a folder by their names in it."""
+    return {name: (size, _hash_file(path / name)) for name, size in _list_sizes(path).items()}
+
+
+def _is_as_described(path: Path, known: Mapping[str, Sequence[Any]]) -> bool:
+    try:
+        if _list_sizes(path) != {name: size for name, (size, _) in known.items()}:
+            return False  # before anything of another size is read
+        return all(_hash_file(path / name) == told for name, (_, told) in known.items())
+    except OSError:
+        return False
+
+
+def _list_sizes(path: Path) -> dict[str, int]:
+    """The sizes of a file (called "."), or of all files of a folder; OSError if there is anything else in it."""
+    items = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
+    sizes = {}
+    for item in sorted(items):
+        state = item.lstat()
+        if stat.S_ISREG(state.st_mode):
+            sizes[str(item.relative_to(path))] = state.st_size
+        elif not stat.S_ISDIR(state.st_mode):
+            raise OSError(f"{item}: is no regular file")
+    return sizes
+
+
+def _hash_file(path: Path) -> str:
     digest = hashlib.blake2b(digest_size=SUM_BYTES)
-    if not path.is_dir():
-        with open_regular(path) as stream:
-            while block := stream.read(_BLOCK):
-                digest.update(block)
-        return digest.hexdigest()
-    for item in sorted(path.iterdir()):
-        digest.update(f"{item.name} {'folder' if item.is_dir() else 'file'} {hash_path(item)}\n".encode())
+    with open_regular(path) as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
     return digest.hexdigest()
 
 

@@ -20,6 +20,7 @@ RECORD = "checkpoints.json"  # in it: what the parts belong to
 BLANK = b"{}\n"  # the record of parts that belong to nothing any more
 NEW, OLD = "new", "old"  # within the hidden folder of an output that is being written
 _NOTE = "publication.json"
+_MAX_NOTE_BYTES = 1 << 16
 
 
 def name_partial(target: Path) -> Path:
@@ -46,7 +47,7 @@ def resolve_publication(target: Path, parts: Sequence[Path]) -> bool:
     note = partial / _NOTE
     if _is_discarded(partial):
         return True
-    if not note.is_file():
+    if not note.is_file() or note.stat().st_size > _MAX_NOTE_BYTES:
         if os.path.lexists(note):
             remove(note)  # no note of ours
         return False
@@ -76,7 +77,7 @@ def _is_discarded(partial: Path) -> bool:
     """Whether a process was killed while it removed a partial folder: its record is blank, or it is empty."""
     if not partial.is_dir() or partial.is_symlink():
         return False
-    try:
-        return (partial / RECORD).read_bytes() == BLANK
-    except FileNotFoundError:
+    record = partial / RECORD
+    if not os.path.lexists(record):
         return not any(partial.iterdir())
+    return record.is_file() and record.stat().st_size == len(BLANK) and record.read_bytes() == BLANK

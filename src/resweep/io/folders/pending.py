@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from resweep.files import atomic_file
 from resweep.files.partial import PrintLine, print_line
 from resweep.files.pieces import Pieces, remove
+from resweep.files.publication import NEW
 from resweep.io.files import sweep_file
 from resweep.log import Log
 from resweep.sweep import Sweep
@@ -53,6 +54,7 @@ class PendingSweeps:
         key: str = "",
     ) -> None:
         self._seals = None if partial is None else Seals(partial, key)
+        self._sealed = set[int]() if self._seals is None else self._seals.find_all(len(log))
         self._log, self._what, self._progress = log, what, progress
         self._partial, self._print = partial, report
         self._workers, self._on_sweep = workers or OneProcess(), on_sweep
@@ -67,7 +69,7 @@ class PendingSweeps:
         it, a file gets its name once it is whole.
         """
         seals = self._seals
-        missing = self._find_missing(lambda at: is_finished(at) and (seals is None or seals.has(_name(at))))
+        missing = self._find_missing(lambda at: is_finished(at) and (seals is None or at in self._sealed))
         whole = self._partial is not None or not is_here(self._workers)
         task = partial(_write_sweep, self._log, write, atomic_file if whole else nullcontext, seals)
         for result, counts in map_batches(self._workers, task, missing, self._what, show=self._progress):
@@ -110,6 +112,16 @@ class Seals:
     folder: Path
     key: str
 
+    def find_all(self, count: int) -> set[int]:
+        """The numbers of sweeps that are finished and undamaged; all other files of the output are removed."""
+        found = {at: self._pieces.find_sealed(_name(at), self.folder) for at in range(count)}
+        kept = {file for files in found.values() for file in files or ()}
+        kept |= {folder for file in kept for folder in file.parents}
+        for item in sorted((self.folder / NEW).rglob("*")):
+            if item not in kept:
+                remove(item)
+        return {at for at, files in found.items() if files is not None}
+
     def has(self, name: str) -> bool:
         """Whether a sweep is finished and undamaged."""
         return self._pieces.find_sealed(name, self.folder) is not None
@@ -131,8 +143,6 @@ def _write_sweep(
 
     @contextmanager
     def open_and_note(path: Path) -> Iterator[Path]:
-        if path.is_dir():  # in the place of a file that was finished
-            remove(path)
         with open_file(path) as temporary:
             yield temporary
             files.update(dict.fromkeys(path.with_name(made.name) for made in temporary.parent.iterdir()))
