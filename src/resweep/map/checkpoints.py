@@ -1,7 +1,8 @@
 """Checkpoints of a build: results of its finished steps on disk, from which a stopped build resumes.
 
-A folder holds ``checkpoints.json``, which says what it belongs to (version, settings, inputs), and a piece for each step
-(`resweep.files.pieces`), which says so too. Checkpoints of another build are discarded, damaged ones computed again.
+A folder holds ``checkpoints.json``, which says what it belongs to (version, settings, inputs), and a piece for each
+step (`resweep.files.pieces`), which says so too. Checkpoints of another build are discarded, damaged ones computed
+again.
 """
 
 from __future__ import annotations

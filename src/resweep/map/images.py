@@ -13,7 +13,6 @@ from resweep.map.config import VisibilityConfig
 from resweep.map.visibility import RangeImage, reaches
 from resweep.pose import Array
 
-
 _PREFIX = "image-"
 
 

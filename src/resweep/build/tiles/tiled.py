@@ -37,7 +37,7 @@ from resweep.worlds.store.assemble import assemble_world
 
 
 def scatter_log(log: Log, plan: Plan, folder: Path, workers: Workers, progress: bool, key: str = "") -> TiledMap:
-    """The map of a log in tiles below ``folder``. Sweeps are read once; batches of this ``key`` that are there are kept."""
+    """The map of a log in tiles below ``folder``. Sweeps are read once; batches of ``key`` that are there are kept."""
     assert plan.tile_m is not None
     settings, labels = plan.config.map, plan.labels
     origin = np.round(log.poses[0][:3, 3])

@@ -183,9 +183,7 @@ class _Flags:
         return self._tiles[tile][f"{cell[0]}_{cell[1]}"][first : first + count]
 
 
-def write_flags(
-    tiled: TiledLog, tile: tuple[int, int], parts: list[tuple[SquarePart, Array]]
-) -> dict[str, Array]:
+def write_flags(tiled: TiledLog, tile: tuple[int, int], parts: list[tuple[SquarePart, Array]]) -> dict[str, Array]:
     """Keep the flags (n,) of the points of a tile: those that each part owns, by cell, in the order of the store.
 
     Returns what is kept.
