@@ -17,7 +17,7 @@ from tests.crash.commands import hash_files, make_inputs
 
 FEATURES = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
 DISPATCHED = [name for name in np._core._multiarray_umath.__cpu_dispatch__ if FEATURES[name]]  # type: ignore[attr-defined]
-_CLI = (sys.executable, "-c", "from resweep.cli import main; main()")
+_CLI = "from resweep.cli import main; main()"
 _SOURCE = str(Path(resweep.__file__).parents[1])
 _ALONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"}
 LOCALES = ("C", "de_DE.UTF-8", "tr_TR.UTF-8")
@@ -26,11 +26,15 @@ CORES = ("Prescott", "Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX")
 
 @dataclass(frozen=True)
 class Variant:
-    """Environment variables, further words of a command by the verb that takes them, and the folder it runs in."""
+    """Environment variables, further words of a command by the verb that takes them, the folder it runs in, and cores.
+
+    ``cores`` are how many of the machine's it may use; 0 means all.
+    """
 
     environment: dict[str, str] = field(default_factory=dict)
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
     folder: str = "place"
+    cores: int = 0
 
 
 def list_variants() -> dict[str, Variant]:
@@ -39,6 +43,7 @@ def list_variants() -> dict[str, Variant]:
     for count in ("2", "3", "7"):
         words: dict[str, tuple[str, ...]] = {"simulate": ("--threads", count)}
         variants[f"{count} threads"] = Variant({"OMP_NUM_THREADS": count, "OPENBLAS_NUM_THREADS": count}, words)
+    variants["one core"] = Variant(cores=1)
     variants |= {f"kernels of {core}": Variant({"OPENBLAS_CORETYPE": core}) for core in CORES if _runs(core)}
     for at, feature in enumerate(DISPATCHED):
         off = " ".join(DISPATCHED[at:])
@@ -48,10 +53,11 @@ def list_variants() -> dict[str, Variant]:
     variants["time zone"] = Variant({"TZ": "Asia/Kathmandu"})
     variants["narrow terminal"] = Variant({"COLUMNS": "20", "TERM": "dumb", "NO_COLOR": "1"})
     variants["folder with spaces"] = Variant(folder="another folder/é")
-    variants["little memory"] = Variant(words={"simulate": ("--memory", "1GB")})
+    variants["little memory"] = Variant(words={verb: ("--memory", "1GB") for verb in ("simulate", "build")})
     variants["all at once"] = Variant(
         {"OPENBLAS_NUM_THREADS": "3", "OMP_NUM_THREADS": "2", "PYTHONHASHSEED": "7", "LC_ALL": "tr_TR.UTF-8"}
         | {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": " ".join(DISPATCHED)},
+        {"simulate": ("--memory", "1GB"), "build": ("--memory", "1GB")},
         folder="another folder/é",
     )
     return variants
@@ -74,9 +80,10 @@ def make_commands(folder: Path, sweeps: int = 3) -> dict[str, tuple[str, ...]]:
         "like": crash["like"].words,
         "build": ("build", log, *settings),
         "build-tiles": ("build", log, *settings, "--tile", "40"),
+        "build-default": ("build", log),
         "build-splats": ("build", log, "--method", "splats", *settings),
     }
-    for scene in ("street", "courtyard", "meadow"):
+    for scene in ("street", "courtyard", "meadow", "root"):
         commands[f"scene-{scene}"] = ("simulate", f"scene:{scene}", *sensor, "-p", str(folder / "drive.tum"))
     return commands
 
@@ -89,8 +96,9 @@ def run_variant(words: tuple[str, ...], variant: Variant, folder: Path) -> dict[
     shutil.rmtree(output, ignore_errors=True)
     more = variant.words.get(words[0], ())
     environment = {**os.environ, **_ALONE, "PYTHONPATH": _SOURCE, **variant.environment}
+    cores = f"import os; os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:{variant.cores or None}]); "
     done = subprocess.run(
-        [*_CLI, *words, "-o", "out", *more], cwd=place, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", cores + _CLI, *words, "-o", "out", *more], cwd=place, env=environment, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(words)} {' '.join(more)}: {done.stderr[-600:]}")

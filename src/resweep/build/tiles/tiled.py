@@ -16,6 +16,7 @@ from resweep.build.settings.hybrid import HybridConfig
 from resweep.build.settings.splats import SplatConfig, SplatSettings
 from resweep.build.settings.volumes import VolumeConfig
 from resweep.build.splats.splats import Scales
+from resweep.build.sizes import MAX_SQUARE_POINTS
 from resweep.build.store import LAYER_ORDER, FindKinds, Step
 from resweep.build.tiles.layers import join_layers
 from resweep.build.tiles.squares import find_margin, plan_squares
@@ -108,16 +109,17 @@ class TiledMap:
 
     def classify(self, find: FindKinds | None, plan: Plan, scales: Scales | None) -> TiledMap:
         """The map whose tiles have flags: which points stand still, and what ``find`` says of those."""
-        tasks = self._plan_tasks(plan, scales)
+        tasks = self.plan_tasks(plan, scales)
         function = partial(classify_tile, find=find)
         points = sum(self.workers.map(function, tasks, "classifying tiles", show=self.progress))
         return replace(self, tiled=replace(self.tiled, classes=True), n_points=points)
 
     def cover(self, step: Step, plan: Plan, scales: Scales | None) -> TiledLayers:
         """The layers that ``step`` gives for each tile."""
-        return TiledLayers(self, self._plan_tasks(plan, scales), scales, (step,))
+        return TiledLayers(self, self.plan_tasks(plan, scales), scales, (step,))
 
-    def _plan_tasks(self, plan: Plan, scales: Scales | None) -> list[TileTask]:
+    def plan_tasks(self, plan: Plan, scales: Scales | None) -> list[TileTask]:
+        """The tiles, each with the squares that it is built in."""
         margin_m = find_margin(plan.config, scales)
         tasks = []
         for x, y in sorted({(x // CELLS, y // CELLS) for x, y in self.counts}):
@@ -169,6 +171,7 @@ class TiledLayers:
                 "sweeps"
             )
         target = self.store.folder / "whole.world" if path is None else path
+        meta = {**meta, "build": {**meta["build"], "square_points": self._count_square_points(plan)}}
         assemble_world(
             [task.part for task in self.parts],
             target,
@@ -184,3 +187,9 @@ class TiledLayers:
             observed=self.store.observed,
         )
         return load_world(target) if path is None else None
+
+    def _count_square_points(self, plan: Plan) -> int:
+        """The bound on points that is kept with the world: that of ample memory, if that divides tiles no other way."""
+        ample = self.store.plan_tasks(replace(plan, square_points=MAX_SQUARE_POINTS), self.scales)
+        same = [task.squares for task in ample] == [task.squares for task in self.tasks]
+        return MAX_SQUARE_POINTS if same else plan.square_points
