@@ -53,7 +53,7 @@ def list_variants() -> dict[str, Variant]:
     variants["time zone"] = Variant({"TZ": "Asia/Kathmandu"})
     variants["narrow terminal"] = Variant({"COLUMNS": "20", "TERM": "dumb", "NO_COLOR": "1"})
     variants["folder with spaces"] = Variant(folder="another folder/é")
-    variants["little memory"] = Variant(words={verb: ("--memory", "1GB") for verb in ("simulate", "build")})
+    variants["little memory"] = Variant(words=dict.fromkeys(("simulate", "build"), ("--memory", "1GB")))
     variants["all at once"] = Variant(
         {"OPENBLAS_NUM_THREADS": "3", "OMP_NUM_THREADS": "2", "PYTHONHASHSEED": "7", "LC_ALL": "tr_TR.UTF-8"}
         | {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": " ".join(DISPATCHED)},
@@ -98,7 +98,12 @@ def run_variant(words: tuple[str, ...], variant: Variant, folder: Path) -> dict[
     environment = {**os.environ, **_ALONE, "PYTHONPATH": _SOURCE, **variant.environment}
     cores = f"import os; os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:{variant.cores or None}]); "
     done = subprocess.run(
-        [sys.executable, "-c", cores + _CLI, *words, "-o", "out", *more], cwd=place, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", cores + _CLI, *words, "-o", "out", *more],
+        cwd=place,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(words)} {' '.join(more)}: {done.stderr[-600:]}")

@@ -52,7 +52,7 @@ def warn_of_damage(line: str) -> None:
 
 
 @dataclass(frozen=True)
-class Piece:
+class StoredPiece:
     """What a piece holds."""
 
     arrays: dict[str, Array] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Pieces:
                 part.unlink(missing_ok=True)
                 raise
 
-    def find(self, name: str, report: Report = warn_of_damage) -> Piece | None:
+    def find(self, name: str, report: Report = warn_of_damage) -> StoredPiece | None:
         """A piece that was written before; None if it was not, or if it is damaged: it is removed then, and told."""
         path = self.path(name)
         if not os.path.lexists(path):
@@ -103,7 +103,7 @@ class Pieces:
             discard_damaged(path, error, report)
             return None
 
-    def read(self, name: str) -> Piece:
+    def read(self, name: str) -> StoredPiece:
         """A piece that must be there; one error if it is not, or is damaged."""
         path = self.path(name)
         try:
@@ -207,7 +207,7 @@ def _write(stream: BinaryIO, head: bytes, columns: Iterable[Array]) -> None:
     stream.write(digest.digest())
 
 
-def _read(path: Path, key: str, name: str) -> Piece:
+def _read(path: Path, key: str, name: str) -> StoredPiece:
     """The piece in a file; one of `DAMAGE` for anything else."""
     with open_regular(path) as stream:
         size = os.fstat(stream.fileno()).st_size
@@ -229,7 +229,7 @@ def _read(path: Path, key: str, name: str) -> Piece:
             digest.update(data)
         if stream.read(SUM_BYTES) != digest.digest():
             raise ValueError("its checksum is another")
-        return Piece(arrays, told["facts"])
+        return StoredPiece(arrays, told["facts"])
 
 
 def _make_digest(head: bytes) -> Any:

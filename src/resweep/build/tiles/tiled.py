@@ -15,8 +15,8 @@ from resweep.build.plan import Plan
 from resweep.build.settings.hybrid import HybridConfig
 from resweep.build.settings.splats import SplatConfig, SplatSettings
 from resweep.build.settings.volumes import VolumeConfig
-from resweep.build.splats.splats import Scales
 from resweep.build.sizes import MAX_SQUARE_POINTS
+from resweep.build.splats.splats import Scales
 from resweep.build.store import LAYER_ORDER, FindKinds, Step
 from resweep.build.tiles.layers import join_layers
 from resweep.build.tiles.squares import find_margin, plan_squares

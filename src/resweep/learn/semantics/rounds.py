@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.files.pieces import Piece, Pieces
+from resweep.files.pieces import Pieces, StoredPiece
 from resweep.learn.semantics.config import SemanticsConfig
 from resweep.learn.semantics.iou import count_pairs, mean_iou
 from resweep.learn.semantics.kpconv import KpConvNetwork, load_torch, predict, to_tensors
@@ -159,7 +159,7 @@ def _save(kept: Pieces, network: KpConvNetwork, optimiser: Any, state: TrainingP
     kept.write(CHECKPOINT, {"state": np.frombuffer(held.getvalue(), np.uint8)})
 
 
-def _restore(found: Piece, network: KpConvNetwork, optimiser: Any) -> tuple[TrainingProgress, Any]:
+def _restore(found: StoredPiece, network: KpConvNetwork, optimiser: Any) -> tuple[TrainingProgress, Any]:
     whole = load_torch().load(io.BytesIO(found.arrays["state"].tobytes()), weights_only=True)
     network.module.load_state_dict(whole["network"])
     optimiser.load_state_dict(whole["optimiser"])
