@@ -11,12 +11,13 @@ from pathlib import Path
 
 # What is damaged, and the pieces of another work of the same kind, by the same names.
 Damage = Callable[[Path, Path, random.Random], None]
-RECORDS = ("checkpoints.json", "plan.json")
+_GROWN_BYTES = 1 << 42
 
 
 def list_pieces(folder: Path) -> list[Path]:
-    """The files of unfinished work, without locks."""
-    return sorted(item for item in folder.rglob("*") if item.is_file() and not item.name.endswith((".lock", ".part")))
+    """The files of unfinished work, without locks and those that damage has grown."""
+    files = (item for item in folder.rglob("*") if item.is_file() and not item.name.endswith((".lock", ".part")))
+    return sorted(file for file in files if file.stat().st_size < _GROWN_BYTES)
 
 
 def sort_pieces(folder: Path) -> dict[str, list[Path]]:
@@ -102,7 +103,7 @@ def _make_link(file: Path, other: Path, rng: random.Random) -> None:
 
 def _grow(file: Path, other: Path, rng: random.Random) -> None:
     """A file of holes, of more bytes than any memory has."""
-    os.truncate(file, 1 << 42)
+    os.truncate(file, _GROWN_BYTES)
 
 
 def _change_json(file: Path, other: Path, rng: random.Random) -> None:
@@ -136,7 +137,7 @@ def copy_work(source: Path, target: Path) -> None:
     def copy(one: str, two: str) -> None:
         if os.path.isfile(one):
             size = os.path.getsize(one)
-            if size > 1 << 40:
+            if size == _GROWN_BYTES:
                 Path(two).touch()
                 os.truncate(two, size)
             else:
