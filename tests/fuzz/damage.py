@@ -30,7 +30,7 @@ def sort_pieces(folder: Path) -> dict[str, list[Path]]:
 
 
 def _flip(file: Path, other: Path, rng: random.Random) -> None:
-    data = bytearray(file.read_bytes())
+    data = bytearray(file.read_bytes() or b"x")
     for _ in range(rng.choice((1, 1, 8))):
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
     file.write_bytes(data)
@@ -48,7 +48,7 @@ def _extend(file: Path, other: Path, rng: random.Random) -> None:
 
 def _zero(file: Path, other: Path, rng: random.Random) -> None:
     """A block that never reached the disk."""
-    data = bytearray(file.read_bytes())
+    data = bytearray(file.read_bytes() or b"x")
     at = rng.randrange(len(data)) // 512 * 512
     data[at : at + 512] = bytes(len(data[at : at + 512]))
     file.write_bytes(data)
