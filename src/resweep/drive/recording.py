@@ -234,10 +234,10 @@ def _sum_line(before: str, text: str) -> str:
 
 def _make_journal(decisions: list[Decision], key: str) -> str:
     """The lines of some decisions, each after its checksum."""
-    lines, told = [], key
+    lines, digest = [], key
     for text in (json.dumps(decision.to_plain()) for decision in decisions):
-        told = _sum_line(told, text)
-        lines.append(f"{told} {text}\n")
+        digest = _sum_line(digest, text)
+        lines.append(f"{digest} {text}\n")
     return "".join(lines)
 
 
@@ -251,9 +251,9 @@ def _read_journal(file: Path, key: str) -> list[Decision]:
         with open_regular(file) as stream:
             lines = stream.read().decode(errors="replace").split("\n")
         for line in lines[:-1]:  # what follows the last line end is nothing, or was cut off
-            told, _, text = line.partition(" ")
+            digest, _, text = line.partition(" ")
             before = _sum_line(before, text)
-            if told != before:
+            if digest != before:
                 raise ValueError("another checksum")
             found.append(Decision.from_plain(json.loads(text)))
     except DAMAGE:

@@ -93,7 +93,7 @@ class Pieces:
                 raise
 
     def find(self, name: str, report: Report = warn_of_damage) -> StoredPiece | None:
-        """A piece that was written before; None if it was not, or if it is damaged: it is removed then, and told."""
+        """A piece that was written before; None if it was not, or if it is damaged: it is then removed, which is reported."""
         path = self.path(name)
         if not os.path.lexists(path):
             return None
@@ -118,7 +118,7 @@ class Pieces:
     def find_sealed(self, name: str, root: Path, report: Report = warn_of_damage) -> list[Path] | None:
         """The files and folders that a seal names; None if there is none, or if they are not as they were.
 
-        What is damaged is told; it stays where it is.
+        What is damaged is reported, and stays where it is.
         """
         found = self.find(name, report)
         if found is None:
@@ -136,7 +136,7 @@ class _OtherWorkError(ValueError):
 
 
 def discard_damaged(path: Path, error: Exception, report: Report) -> None:
-    """Remove what lies at ``path`` in the place of a piece, and tell it."""
+    """Remove what lies at ``path`` in the place of a piece, and report it."""
     what = "of other work" if isinstance(error, _OtherWorkError) else "damaged"
     report(f"checkpoint {path} is {what}: computed again")
     remove(path)
@@ -159,7 +159,7 @@ def _is_as_described(path: Path, known: Mapping[str, Sequence[Any]]) -> bool:
     try:
         if _list_sizes(path) != {name: size for name, (size, _) in known.items()}:
             return False  # before anything of another size is read
-        return all(_hash_file(path / name) == told for name, (_, told) in known.items())
+        return all(_hash_file(path / name) == digest for name, (_, digest) in known.items())
     except OSError:
         return False
 
@@ -212,10 +212,10 @@ def _read(path: Path, key: str, name: str) -> StoredPiece:
     with open_regular(path) as stream:
         size = os.fstat(stream.fileno()).st_size
         head, digest = read_head(stream, _MAGIC, size)
-        told = json.loads(head)
-        if told["key"] != key or told["name"] != name:
+        record = json.loads(head)
+        if record["key"] != key or record["name"] != name:
             raise _OtherWorkError("it is of other work")
-        kinds = [(column, np.dtype(dtype), tuple(shape)) for column, dtype, shape in told["arrays"]]
+        kinds = [(column, np.dtype(dtype), tuple(shape)) for column, dtype, shape in record["arrays"]]
         if any(dtype.hasobject for _, dtype, _ in kinds):
             raise ValueError("it holds objects")
         length = sum(dtype.itemsize * math.prod(shape) for _, dtype, shape in kinds)
@@ -229,7 +229,7 @@ def _read(path: Path, key: str, name: str) -> StoredPiece:
             digest.update(data)
         if stream.read(SUM_BYTES) != digest.digest():
             raise ValueError("its checksum is another")
-        return StoredPiece(arrays, told["facts"])
+        return StoredPiece(arrays, record["facts"])
 
 
 def _make_digest(head: bytes) -> Any:
