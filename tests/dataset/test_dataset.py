@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import resweep as rs
 from resweep.dataset import DatasetPlan, generate, load_plan
 from resweep.dataset.actor_annotations import Annotations, annotate
 from resweep.dataset.dataset_plan import PLANS, list_runs
+from resweep.files.pieces import DamagedPieceWarning
 from resweep.pose import inverse, transform
 from resweep.scenes import ground_plane
 from resweep.sensors import Sensor
@@ -138,16 +139,28 @@ def test_instances_and_classes_stay_the_same_over_sweeps(written: Path) -> None:
     assert all(len(names) == 1 for names in seen.values())
 
 
-def test_a_stopped_run_goes_on_to_the_same_bytes(written: Path, tmp_path: Path) -> None:
+def test_a_stopped_run_goes_on_to_the_same_bytes(
+    written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     again = tmp_path / "again"
-    shutil.copytree(written, again)
+
+    def stop(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules[generate.__module__], "write_dataset", stop)
+        with pytest.raises(KeyboardInterrupt):
+            generate(plan(), again, workers=1)
     run = again / "sequences" / "00"
     for file in ("boxes/000001.json", "labels/000001.label", "poses.txt"):
         (run / file).unlink()
     (run / "velodyne" / "000001.bin.part").write_bytes(b"half")
-    (again / "runs.json").unlink()
-    assert generate(plan(), again, workers=1).resumed == 2
+    damaged = run / "velodyne" / "000002.bin"
+    damaged.write_bytes(damaged.read_bytes()[:-16] + bytes(16))
+    with pytest.warns(DamagedPieceWarning, match=r"000002\.bin is damaged: computed again"):
+        assert generate(plan(), again, workers=1).resumed == 1
     assert digests(again) == digests(written)
+    assert not (tmp_path / "again.partial").exists()
 
 
 def test_other_settings_and_other_folders_are_refused(written: Path, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import resweep as rs
 from resweep.drive import LidarMount, Loop, LoopConfig, Mission, Observation, Rig
 from resweep.drive.recording import FolderRecorder
 from resweep.errors import ResweepError
+from resweep.files.pieces import DamagedPieceWarning
 from resweep.sweep import Sweep
 from tests.drive.traffic import crossing
 
@@ -119,6 +122,41 @@ def test_a_stopped_run_goes_on_and_makes_no_sweep_twice(
     monkeypatch.setattr(rs.Simulator, "sweep", counted)
     make(yard, rig, Weaver()).run(tmp_path / "cut")
     assert simulated == [5, 6, 7, 8, 9]
+    assert files(tmp_path / "cut") == files(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("damage", ["journal", "no journal", "sweep", "swapped sweeps", "fifo"])
+def test_a_stopped_run_goes_on_to_the_same_bytes_whatever_was_damaged(
+    yard: rs.World, rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    make(yard, rig, Weaver()).run(tmp_path / "whole")
+
+    def stop(self: FolderRecorder, run: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FolderRecorder, "write", stop)
+        with pytest.raises(KeyboardInterrupt):
+            make(yard, rig, Weaver()).run(tmp_path / "cut")
+    partial = tmp_path / "cut.partial"
+    journal, sweeps = partial / "journal.jsonl", sorted((partial / "new").rglob("*.sweep"))
+    if damage == "journal":
+        lines = journal.read_text().splitlines(keepends=True)
+        lines[3] = lines[3].replace("0.", "1.", 1)
+        journal.write_text("".join(lines))
+    elif damage == "no journal":
+        journal.unlink()
+    elif damage == "sweep":
+        sweeps[2].write_bytes(sweeps[2].read_bytes()[:-40])
+    elif damage == "swapped sweeps":
+        sweeps[1].rename(partial / "aside")
+        sweeps[2].rename(sweeps[1])
+        (partial / "aside").rename(sweeps[2])
+    else:
+        os.mkfifo(partial / "new" / "run.json")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DamagedPieceWarning)
+        make(yard, rig, Weaver()).run(tmp_path / "cut")
     assert files(tmp_path / "cut") == files(tmp_path / "whole")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +15,15 @@ from tests.fuzz.sanity import check_poses, check_sweep_sanity
 class Reader:
     """``make`` fills a folder and gives the path that ``read`` opens; every file in the folder may be mutated.
 
-    Readers that take long get a smaller ``share`` of the mutants.
+    Readers that take long get a smaller ``share`` of the mutants. ``damage`` changes the files in a folder in its own
+    way, and gives what it did.
     """
 
     name: str
     make: Callable[[Path], Path]
     read: Callable[[Path], object]
     share: float = 1.0
+    damage: Callable[[Path, random.Random], list[str]] | None = None
 
 
 def read_log(path: Path, **options: Any) -> None:

@@ -41,6 +41,8 @@ def make_mutant(reader: Reader, seed: int, number: int, sample: Path, target: Pa
     """Fill ``target`` with a mutant of the sample; gives the names of the changed files."""
     rng = random.Random(f"{seed}/{reader.name}/{number}")
     shutil.copytree(sample, target)
+    if reader.damage is not None:
+        return reader.damage(target, rng)
     files = sorted(file for file in target.rglob("*") if file.is_file())
     top = min(len(file.parts) for file in files)
     if rng.random() < 0.4:  # the files at the top say what the others mean

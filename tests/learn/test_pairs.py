@@ -13,6 +13,7 @@ import resweep as rs
 from resweep.cli import main
 from resweep.dataset.learning import pair_log
 from resweep.errors import ResweepError
+from resweep.files.pieces import DamagedPieceWarning, Pieces
 from resweep.io import write_poses
 from resweep.learn.beam_pairs import BeamPair, PairConfig, read_pair
 from resweep.learn.realism import RealismConfig, fit_realism
@@ -52,7 +53,7 @@ def test_a_pair_says_where_a_return_is_missing(pairs: list[BeamPair], tiny_log: 
 
 
 def test_pairs_are_kept_and_read_back(pairs: list[BeamPair], cache: Path, tiny_log: rs.Log) -> None:
-    again = read_pair(cache, 3)
+    again = read_pair(Pieces(cache), 3)
     assert again is not None
     np.testing.assert_array_equal(again.channels.values, pairs[3].channels.values)
     np.testing.assert_array_equal(again.channels.azimuth, pairs[3].channels.azimuth)
@@ -69,8 +70,9 @@ def test_pairs_are_kept_and_read_back(pairs: list[BeamPair], cache: Path, tiny_l
         progress=False,
     )
     np.testing.assert_array_equal(kept[5].returned, pairs[5].returned)
-    (cache / "000004.npz").write_bytes(b"damaged")
-    assert read_pair(cache, 4) is None
+    (cache / "000004.piece").write_bytes(b"damaged")
+    with pytest.warns(DamagedPieceWarning, match=r"000004\.piece is damaged: computed again"):
+        assert read_pair(Pieces(cache), 4) is None
 
 
 def test_bad_logs_are_refused(tiny_log: rs.Log) -> None:

@@ -66,9 +66,9 @@ def test_a_killed_build_resumes_and_gives_the_same_bytes(drive: Path, tmp_path: 
     whole = subprocess.run(command(drive, unbroken), capture_output=True, text=True, check=True)
     assert "resuming" not in whole.stderr
     partial = tmp_path / "b.world.partial"
-    killed_after("accumulate.npz", command(drive, world), partial)
+    killed_after("accumulate.piece", command(drive, world), partial)
     assert not world.exists()
-    assert {file.stem for file in partial.glob("*.npz")} >= {"calibrate", "accumulate"}
+    assert {file.stem for file in partial.glob("*.piece")} >= {"calibrate", "accumulate"}
     again = subprocess.run(command(drive, world), capture_output=True, text=True, check=True)
     assert "resuming; finished before: calibrate, accumulate" in again.stderr
     assert not partial.exists()
@@ -82,7 +82,7 @@ def test_a_killed_build_leaves_the_old_world(drive: Path, tmp_path: Path) -> Non
     world = tmp_path / "w.world"
     rs.build(rs.open_log(drive)[:2], CONFIG, progress=False).save(world)
     old = content(world)
-    killed_after("calibrate.npz", command(drive, world, "--overwrite"), tmp_path / "w.world.partial")
+    killed_after("calibrate.piece", command(drive, world, "--overwrite"), tmp_path / "w.world.partial")
     assert content(world) == old
 
 
@@ -158,7 +158,7 @@ def test_checkpoints_of_another_build_are_discarded_with_a_word(
 
 def test_a_damaged_checkpoint_is_made_again(drive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = rs.open_log(drive)
-    file = stopped(tmp_path / "a.world", log) / "accumulate.npz"
+    file = stopped(tmp_path / "a.world", log) / "accumulate.piece"
     file.write_bytes(file.read_bytes()[:1000])
     world = rs.build(log, CONFIG, tmp_path / "a.world", progress=False)
     assert "damaged" in capsys.readouterr().err
@@ -192,9 +192,9 @@ def test_a_checkpoint_of_another_build_is_never_mixed_in(
 ) -> None:
     log = rs.open_log(drive)
     kept, other = stopped(tmp_path / "a.world", log), stopped(tmp_path / "b.world", log[:3])
-    shutil.copy(other / "accumulate.npz", kept)
+    shutil.copy(other / "accumulate.piece", kept)
     world = rs.build(log, CONFIG, tmp_path / "a.world", progress=False)
-    assert "accumulate.npz: is of another build; this step is run again" in capsys.readouterr().err
+    assert "accumulate.piece is of other work: computed again" in capsys.readouterr().err
     assert world.meta["points"] == rs.build(log, CONFIG, progress=False).meta["points"]
 
 
@@ -217,7 +217,7 @@ def test_checkpoints_that_were_being_discarded_are_not_used(drive: Path, tmp_pat
         patch.setattr(Path, "unlink", interrupt)
         with pytest.raises(KeyboardInterrupt):
             discard_partial(folder)
-    assert (folder / "accumulate.npz").exists()
+    assert (folder / "accumulate.piece").exists()
     reads: list[int] = []
     rs.build(counted(log, reads), CONFIG, tmp_path / "a.world", progress=False)
     assert set(reads) == set(range(len(log)))

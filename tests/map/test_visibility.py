@@ -129,7 +129,7 @@ def test_images_on_disk_are_those_in_memory(street: Log, cloud: Cloud, tmp_path:
 def test_a_damaged_image_is_named(street: Log, tmp_path: Path) -> None:
     store = ImageStore(tmp_path)
     store.add(3, RangeImage.from_sweep(street[0], 0.75))
-    (tmp_path / "image-00000003.npz").write_bytes(b"PK")
+    (tmp_path / "image-00000003.piece").write_bytes(b"PK")
     with pytest.raises(ResweepError, match="image-00000003"):
         list(ImageStore(tmp_path).reaching(np.full(3, -1e3), np.full(3, 1e3), VisibilityConfig()))
 

@@ -9,14 +9,12 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from resweep import _core
+from tests.reproducible.variants import DISPATCHED, compare, list_variants, make_commands
 
 PROGRAM = Path(__file__).with_name("stored.py")
-FEATURES = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
-DISPATCHED = [name for name in np._core._multiarray_umath.__cpu_dispatch__ if FEATURES[name]]  # type: ignore[attr-defined]
 
 # What each process runs with. OpenBLAS names its kernels by the processor they were written for: Nehalem's add up in
 # another order and without fused multiply-adds.
@@ -74,6 +72,17 @@ def test_what_is_built_has_the_same_bytes_with(name: str, parts: tuple[str, ...]
 def test_a_world_of_a_recording_has_the_same_bytes_with(name: str, sample_data: Path) -> None:
     recording = sample_data / "semantickitti_mini" / "sequences" / "00"
     assert_same(name, ("log",), LOG=str(recording))
+
+
+@pytest.mark.parametrize("command", ["scene-street", "build-tiles"])
+def test_commands_write_the_same_bytes_in_any_variant(command: str, tmp_path: Path) -> None:
+    assert not compare([command], ["all at once"], tmp_path, print)
+
+
+@pytest.mark.slow
+def test_every_command_writes_the_same_bytes_in_every_variant(tmp_path: Path) -> None:
+    commands = make_commands(tmp_path / "inputs")
+    assert not compare(commands, [name for name in list_variants() if name != "alone"], tmp_path, print, commands)
 
 
 def test_packets_of_other_widths_are_no_default() -> None:

@@ -177,7 +177,7 @@ def accumulate(prepared: Log, lasers: CalibrationResult | None, plan: Plan, run:
         return WholeMap(WholePart(map))
     assert run.folder is not None
     begin_stage("reading sweeps")
-    return scatter_log(log, plan, run.folder, run.workers, run.progress)
+    return scatter_log(log, plan, run.folder, run.workers, run.progress, run.checkpoints.key)
 
 
 def choose_kinds(store: MapStore, plan: Plan) -> MapStore:

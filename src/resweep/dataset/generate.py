@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+import resweep
 from resweep.dataset.actor_annotations import annotate, name_classes
 from resweep.dataset.dataset_plan import DatasetPlan, RunPlan, list_runs
 from resweep.dataset.dataset_record import (
@@ -25,8 +26,12 @@ from resweep.dataset.label_camera import choose_camera
 from resweep.dataset.layouts import RunFacts, express_labels, is_complete, write_dataset, write_run, write_sweep
 from resweep.dataset.random_traffic import add_traffic
 from resweep.files import lock_local, write_file
+from resweep.files.partial import find_partial, open_partial
+from resweep.files.pieces import Pieces
+from resweep.files.publication import discard_partial
 from resweep.files.strict_json import format_json, parse_json
 from resweep.files.untrusted import read_bytes
+from resweep.files.write_file import note_files
 from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA, KittiCamera
 from resweep.io.source import make_absolute_name
 from resweep.labels import LabelSet
@@ -130,12 +135,15 @@ def _make(
         shown.start("placing the actors")
         placed = _number_frames([place_run(plan, run, _open_world(run.world, plan.seed), bank) for run in runs])
         _write_json(output / RECORD, {"format": FORMAT, "hash": hash_record(record), "record": record})
+        seals = _open_seals(output, record)
         total = sum(len(item.times) for item in placed)
         shown.start("sweeping", total)
-        resumed = _sweep_runs(placed, output, plan.layout, workers, shown)
+        resumed = _sweep_runs(placed, output, plan.layout, workers, shown, seals)
         write_dataset(output, plan.layout, [item.facts() for item in placed])
     check_unchanged(output, record, make_record(plan, runs))
     _write_json(output / RUNS, [{**item.run.facts(), "sweeps": len(item.times)} for item in placed])
+    if find_partial(output).exists():
+        discard_partial(find_partial(output))
     return Summary(len(runs), total, resumed)
 
 
@@ -172,18 +180,30 @@ def _number_frames(placed: list[PlacedRun]) -> list[PlacedRun]:
     return [replace(item, first_frame=number) for item, number in zip(placed, first, strict=False)]
 
 
-def _sweep_runs(placed: list[PlacedRun], output: Path, layout: str, workers: Workers, progress: Progress) -> int:
+def _open_seals(output: Path, record: dict[str, Any]) -> Pieces | None:
+    """The seals of the finished sweeps of an unfinished dataset, which lie beside it; None for a finished one."""
+    if (output / RUNS).is_file():
+        return None
+    folder = find_partial(output)
+    key = {"version": resweep.__version__, "config": hash_record(record), "inputs": ""}
+    open_partial(folder, key, "finished sweeps of a dataset")
+    return Pieces(folder / "seals", hash_record(record))
+
+
+def _sweep_runs(
+    placed: list[PlacedRun], output: Path, layout: str, workers: Workers, progress: Progress, seals: Pieces | None
+) -> int:
     """Make the sweeps of all runs that are not there yet; returns how many were."""
     done = resumed = 0
     total = sum(len(item.times) for item in placed)
     for first in range(0, len(placed), _RUNS_PER_BATCH):
         group = tuple(placed[first : first + _RUNS_PER_BATCH])
         sent = group if is_here(workers) else tuple(map(_name_world, group))
-        missing = [_find_missing(item, output) for item in group]
+        missing = [_find_missing(item, output, seals) for item in group]
         there = sum(len(item.times) for item in group) - sum(map(len, missing))
         done, resumed = done + there, resumed + there
         progress.advance(there)
-        task = partial(_make_sweep, _TaskContext(sent, output.absolute(), layout, 1 if is_here(workers) else 0))
+        task = partial(_make_sweep, _TaskContext(sent, output.absolute(), layout, 1 if is_here(workers) else 0, seals))
         items = [(at, number) for at, numbers in enumerate(missing) for number in numbers]
         results = map_batches(workers, task, items, "sweeping", show=False)
         for item, numbers in zip(group, missing, strict=True):
@@ -203,19 +223,30 @@ def _name_world(item: PlacedRun) -> PlacedRun:
     return item if name.startswith(SCENE) else replace(item, run=replace(item.run, world=make_absolute_name(name)))
 
 
-def _find_missing(item: PlacedRun, output: Path) -> list[int]:
+def _find_missing(item: PlacedRun, output: Path, seals: Pieces | None) -> list[int]:
     folder = output / item.run.folder
-    return [at for at in range(len(item.times)) if not is_complete(folder, at)]
+
+    def is_finished(at: int) -> bool:
+        if not is_complete(folder, at):
+            return False
+        return seals is None or seals.find_sealed(_name_seal(item, at), output) is not None
+
+    return [at for at in range(len(item.times)) if not is_finished(at)]
+
+
+def _name_seal(item: PlacedRun, at: int) -> str:
+    return f"{item.run.folder}/{at:06d}"
 
 
 @dataclass(frozen=True, eq=False)
 class _TaskContext:
-    """What tasks share: runs, where and how their sweeps are written, and the threads of each (0: all)."""
+    """What tasks share: runs, where and how their sweeps are written and sealed, and the threads of each (0: all)."""
 
     runs: tuple[PlacedRun, ...]
     output: Path
     layout: str
     threads: int
+    seals: Pieces | None
 
 
 def _make_sweep(work: _TaskContext, place: tuple[int, int]) -> None:
@@ -225,7 +256,10 @@ def _make_sweep(work: _TaskContext, place: tuple[int, int]) -> None:
     sweep = simulator.sweep(item.trajectory, start=float(item.times[at]), index=at)
     sweep = express_labels(sweep, work.layout, facts)
     found = annotate(simulator, sweep, at, item.names)
-    write_sweep(work.output / item.run.folder, work.layout, at, sweep, found, facts)
+    with note_files() as files:
+        write_sweep(work.output / item.run.folder, work.layout, at, sweep, found, facts)
+    if work.seals is not None:
+        work.seals.seal(_name_seal(item, at), work.output, files)
 
 
 @cache(3)

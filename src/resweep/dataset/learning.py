@@ -14,6 +14,7 @@ from resweep.build import BuildConfig, HybridConfig
 from resweep.build.pipeline import build
 from resweep.errors import ResweepError
 from resweep.files.partial import hash_text, resumable_folder
+from resweep.files.pieces import remove
 from resweep.files.publication import NEW
 from resweep.learn.beam_pairs import BeamPair, PairConfig, make_pairs
 from resweep.learn.model_folder import check_output
@@ -61,11 +62,14 @@ def learn_realism(
     scale, range_max_m = _find_scale(logs), _find_range(logs, config)
     key = _make_key(config, method, logs, made_from or {}) | ({} if resume else {"inputs": uuid.uuid4().hex})
     with resumable_folder(path, key, "finished sweeps to learn from") as partial:
+        remove(partial / NEW)  # a model is written once all is learned
+        (partial / NEW).mkdir()
         pairs = []
         for number, log in enumerate(logs):
             cache = partial / f"pairs-{number}"
             cache.mkdir(exist_ok=True)
-            pairs += pair_log(log, method, config.pairs, cache=cache, progress=progress)
+            own = hash_text(*key.values(), number)
+            pairs += pair_log(log, method, config.pairs, cache=cache, key=own, progress=progress)
         return fit_realism(
             pairs,
             partial / NEW,
@@ -124,12 +128,14 @@ def pair_log(
     config: PairConfig | None = None,
     *,
     cache: Path | None = None,
+    key: str = "",
     progress: bool = True,
 ) -> list[BeamPair]:
     """The sweeps of a log, each with its re-simulation in a world of the others, by the method that ``method`` names.
 
     Annotated objects are actors, cut out of the other sweeps too. Of logs without, beams that returned from what moves
-    are left out. ``cache`` is a folder of this log and these settings, in which finished pairs are kept.
+    are left out. ``cache`` is a folder in which finished pairs are kept; ``key`` tells this log and these settings from
+    others.
     """
     method, log = HybridConfig() if method is None else method, prepare_drive(log)
     annotated = _has_boxes(log)
@@ -144,7 +150,7 @@ def pair_log(
             return np.asarray(sweep.range >= method.map.ego_radius_m)
         return find_mappable(sweep, method.map, labels)
 
-    return make_pairs(log, make, mappable, config, cache=cache, progress=progress)
+    return make_pairs(log, make, mappable, config, cache=cache, key=key, progress=progress)
 
 
 def _has_boxes(log: Log) -> bool:

@@ -7,6 +7,7 @@ until it is whole. Driven again, it takes both from there: the vehicle moves as 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,8 +21,9 @@ from resweep.drive.autonomy.guard import Decision
 from resweep.drive.run import FILE, Run
 from resweep.drive.sensing.lidars import MountedLidar
 from resweep.errors import OutputError
-from resweep.files import atomic_file
-from resweep.files.partial import hash_text, resumable_folder
+from resweep.files import atomic_file, write_file
+from resweep.files.partial import hash_text, print_line, resumable_folder
+from resweep.files.pieces import DAMAGE, Pieces, open_regular, remove
 from resweep.files.publication import NEW
 from resweep.io.files import sweep_file
 from resweep.io.log_json import write_record
@@ -30,6 +32,7 @@ from resweep.log import Log
 from resweep.sweep import Sweep
 
 _JOURNAL = "journal.jsonl"
+_SUM_DIGITS = 16  # of the checksum of a line
 
 
 class Recorder(Protocol):
@@ -96,13 +99,16 @@ class MemoryRecorder:
 class FolderRecorder:
     """Writes sweeps and journal into the partial folder of a run.
 
-    ``first`` is the LiDAR whose sweeps lie in the folder itself; None keeps no sweeps.
+    ``first`` is the LiDAR whose sweeps lie in the folder itself; None keeps no sweeps. ``key`` tells the run from
+    others.
     """
 
-    def __init__(self, partial: Path, first: str | None) -> None:
-        self._partial, self._first = partial, first
+    def __init__(self, partial: Path, first: str | None, key: str = "") -> None:
+        self._partial, self._first, self._key = partial, first, key
+        _remove_unsealed(partial)
+        self._sum = key  # of all decisions so far: a sweep is used again after the same ones only
         self.keeps_sweeps = first is not None
-        self._decided = _read_journal(partial / _JOURNAL)
+        self._decided = _read_journal(partial / _JOURNAL, key)
         self._journal: IO[str] | None = None
         self._count = 0
         self._heads: dict[str, list[tuple[float, Any]]] = {}
@@ -112,20 +118,29 @@ class FolderRecorder:
         return self._decided
 
     def find_sweep(self, name: str, index: int) -> Sweep | None:
-        """The sweep in its file, if it was finished."""
+        """The sweep in its file, if it was finished; a damaged one is removed."""
         file = self._place(name, index)
-        return sweep_file.read(file) if file.is_file() else None
+        if self._seals.find_sealed(_name_seal(name, index), self._partial) is None:
+            remove(file)
+            return None
+        return sweep_file.read(file)
+
+    @property
+    def _seals(self) -> Pieces:
+        """The seals of finished sweeps."""
+        return Pieces(self._partial / "seals", self._sum)
 
     def add_decision(self, decision: Decision) -> None:
         """Add a line to the journal, unless it is there."""
         self._count += 1
+        before, text = self._sum, json.dumps(decision.to_plain())
+        self._sum = _sum_line(before, text)
         if self._count <= len(self._decided):
             return
         if self._journal is None:
-            lines = [json.dumps(item.to_plain()) + "\n" for item in self._decided]
-            (self._partial / _JOURNAL).write_text("".join(lines), encoding="utf-8")
+            write_file(self._partial / _JOURNAL, _make_journal(self._decided, self._key).encode())
             self._journal = (self._partial / _JOURNAL).open("a", encoding="utf-8")
-        self._journal.write(json.dumps(decision.to_plain()) + "\n")
+        self._journal.write(f"{self._sum} {text}\n")
         self._journal.flush()
 
     def add_sweep(self, name: str, index: int, sweep: Sweep) -> None:
@@ -139,6 +154,7 @@ class FolderRecorder:
         file.parent.mkdir(exist_ok=True)
         with atomic_file(file) as part:
             sweep_file.write(sweep, part)
+        self._seals.seal(_name_seal(name, index), self._partial, [file])
 
     def logs(self, lidars: list[MountedLidar]) -> dict[str, Log]:
         """The logs of LiDARs that swept; their sweeps are read when they are asked for."""
@@ -181,7 +197,7 @@ def open_recorder(output: Path, settings: Mapping[str, Any], world: str, first: 
         "inputs": hash_text(world),
     }
     with resumable_folder(output, key, "finished steps of a drive") as partial:
-        recorder = FolderRecorder(partial, first)
+        recorder = FolderRecorder(partial, first, hash_text(*key.values()))
         try:
             yield recorder
         finally:
@@ -200,14 +216,48 @@ def check_target(output: Path, overwrite: bool) -> None:
         raise OutputError(f"{output}: is no run, so it is not overwritten; choose another name or empty it first")
 
 
-def _read_journal(file: Path) -> list[Decision]:
-    """The decisions of a journal; its last line may have been cut off."""
-    if not file.is_file():
+def _remove_unsealed(partial: Path) -> None:
+    """Remove what is in the output of a run beside its sweeps: that is written anew."""
+    for item in sorted((partial / NEW).rglob("*")):
+        if item.is_symlink() or not (item.is_dir() or (item.is_file() and item.suffix == ".sweep")):
+            remove(item)
+
+
+def _name_seal(name: str, index: int) -> str:
+    return f"{name}/{index:06d}"
+
+
+def _sum_line(before: str, text: str) -> str:
+    """The checksum of a line of the journal and of all lines before it, of which ``before`` is that."""
+    return hash_text(before, text)[:_SUM_DIGITS]
+
+
+def _make_journal(decisions: list[Decision], key: str) -> str:
+    """The lines of some decisions, each after its checksum."""
+    lines, digest = [], key
+    for text in (json.dumps(decision.to_plain()) for decision in decisions):
+        digest = _sum_line(digest, text)
+        lines.append(f"{digest} {text}\n")
+    return "".join(lines)
+
+
+def _read_journal(file: Path, key: str) -> list[Decision]:
+    """The decisions of a journal as far as it is whole; its last line may have been cut off."""
+    if not os.path.lexists(file):
         return []
-    found = []
-    for line in file.read_text(encoding="utf-8").splitlines():
-        try:
-            found.append(Decision.from_plain(json.loads(line)))
-        except (ValueError, KeyError, TypeError, IndexError):
-            break
+    found: list[Decision] = []
+    before = key
+    try:
+        with open_regular(file) as stream:
+            lines = stream.read().decode(errors="replace").split("\n")
+        for line in lines[:-1]:  # what follows the last line end is nothing, or was cut off
+            digest, _, text = line.partition(" ")
+            before = _sum_line(before, text)
+            if digest != before:
+                raise ValueError("another checksum")
+            found.append(Decision.from_plain(json.loads(text)))
+    except DAMAGE:
+        print_line(f"checkpoint {file} is damaged: decided again after step {len(found)}")
+        if not file.is_file():
+            remove(file)
     return found

@@ -17,9 +17,11 @@ from typing import Any
 
 from resweep.errors import ResweepError
 from resweep.files.atomic import lock_local, replace_folder
+from resweep.files.pieces import open_regular
 from resweep.files.publication import NEW, PARTIAL, RECORD, discard_partial, name_partial
 from resweep.files.write_file import explain_errors, locate, write_file
 
+_MAX_RECORD_BYTES = 1 << 20  # a record has three hashes
 _WHAT = {"version": "another version of Resweep", "config": "other settings", "inputs": "other inputs"}
 
 Key = Mapping[str, str]  # "version", "config" and "inputs"
@@ -47,7 +49,7 @@ def open_partial(folder: Path, key: Key, what: str, report: PrintLine = print_li
         if old == dict(key):
             return True
         if old:
-            differs = [text for name, text in _WHAT.items() if old.get(name) != key[name]]
+            differs = [text for name, text in _WHAT.items() if old.get(name) != key[name]] or ["a damaged record"]
             report(f"{folder}: {what} with {' and '.join(differs)} are discarded; starting over")
         discard_partial(folder)
     write_file(folder / RECORD, (json.dumps(dict(key), indent=1) + "\n").encode())
@@ -141,12 +143,17 @@ def _is_unfinished(name: str) -> bool:
     return name.endswith(PARTIAL) or (name.startswith(".") and name.endswith((".lock", ".part")))
 
 
+def _read_small(file: Path) -> bytes:
+    with open_regular(file) as stream:
+        return stream.read(_MAX_RECORD_BYTES)
+
+
 def _read_key(folder: Path) -> dict[str, Any]:
     """What the parts in ``folder`` belong to; a folder that holds anything else is an error."""
     try:
-        record = json.loads((folder / RECORD).read_text())
-        return record if isinstance(record, dict) else {}
-    except (OSError, ValueError) as error:
+        record = json.loads(_read_small(folder / RECORD))
+        return record if isinstance(record, dict) else {"record": record}
+    except (OSError, ValueError, RecursionError) as error:
         if not folder.is_dir() or any(item.name != f"{RECORD}.part" for item in folder.iterdir()):
             raise ResweepError(
                 f"{folder}: holds no unfinished work ({RECORD}), so it is left alone; move it or choose another name"

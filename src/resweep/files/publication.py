@@ -7,12 +7,12 @@ changes). Who holds the lock next knows from that whether it did.
 from __future__ import annotations
 
 import json
-import shutil
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from resweep.files import disk
+from resweep.files.pieces import remove
 from resweep.files.write_file import write_file
 
 PARTIAL = ".partial"  # after the name of an output: the folder that keeps its finished parts
@@ -20,6 +20,7 @@ RECORD = "checkpoints.json"  # in it: what the parts belong to
 BLANK = b"{}\n"  # the record of parts that belong to nothing any more
 NEW, OLD = "new", "old"  # within the hidden folder of an output that is being written
 _NOTE = "publication.json"
+_MAX_NOTE_BYTES = 1 << 16
 
 
 def name_partial(target: Path) -> Path:
@@ -34,8 +35,7 @@ def note_publication(target: Path, new: Path) -> None:
         return
     source = new.name if new.parent == partial else None
     note = partial / _NOTE
-    note.write_text(json.dumps({"inode": new.stat().st_ino, "from": source}), encoding="utf-8")
-    disk.sync(note)
+    write_file(note, json.dumps({"inode": new.stat().st_ino, "from": source}).encode())
 
 
 def resolve_publication(target: Path, parts: Sequence[Path]) -> bool:
@@ -47,15 +47,17 @@ def resolve_publication(target: Path, parts: Sequence[Path]) -> bool:
     note = partial / _NOTE
     if _is_discarded(partial):
         return True
-    if not note.is_file():
+    if not note.is_file() or note.stat().st_size > _MAX_NOTE_BYTES:
+        if os.path.lexists(note):
+            remove(note)  # no note of ours
         return False
-    with suppress(ValueError, KeyError, TypeError):  # a note that was cut off: nothing had moved yet
+    with suppress(ValueError, KeyError, TypeError, RecursionError):  # a note that was cut off: nothing had moved yet
         noted = json.loads(note.read_text(encoding="utf-8"))
         if target.is_dir() and target.stat().st_ino == noted["inode"]:
             return True
         for new in (part / NEW for part in parts):
             if new.is_dir() and new.stat().st_ino == noted["inode"] and noted["from"] is not None:
-                new.rename(partial / str(noted["from"]))
+                new.rename(partial / Path(str(noted["from"])).name)
     note.unlink()
     return False
 
@@ -65,10 +67,8 @@ def discard_partial(folder: Path) -> None:
     if (folder / RECORD).is_file():
         write_file(folder / RECORD, BLANK)
     for item in folder.iterdir():
-        if item.is_dir():
-            shutil.rmtree(item)
-        elif item.name != RECORD:
-            item.unlink()
+        if item.name != RECORD or item.is_dir():
+            remove(item)
     (folder / RECORD).unlink(missing_ok=True)
     folder.rmdir()
 
@@ -77,7 +77,7 @@ def _is_discarded(partial: Path) -> bool:
     """Whether a process was killed while it removed a partial folder: its record is blank, or it is empty."""
     if not partial.is_dir() or partial.is_symlink():
         return False
-    try:
-        return (partial / RECORD).read_bytes() == BLANK
-    except FileNotFoundError:
+    record = partial / RECORD
+    if not os.path.lexists(record):
         return not any(partial.iterdir())
+    return record.is_file() and record.stat().st_size == len(BLANK) and record.read_bytes() == BLANK

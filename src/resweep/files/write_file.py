@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -42,6 +43,23 @@ def write_file(path: Path, data: bytes | NDArray[Any], *, sparse: bool = False) 
                 file.write(data)  # type: ignore[arg-type]  # an array is a buffer
         disk.sync(part)
         os.replace(part, path)
+    noted = _noted.get()
+    if noted is not None:
+        noted.append(path)
+
+
+_noted: ContextVar[list[Path] | None] = ContextVar("noted", default=None)
+
+
+@contextmanager
+def note_files() -> Iterator[list[Path]]:
+    """A list of the files that `write_file` writes meanwhile, in this thread."""
+    noted: list[Path] = []
+    token = _noted.set(noted)
+    try:
+        yield noted
+    finally:
+        _noted.reset(token)
 
 
 def _write_sparse(file: BinaryIO, data: bytes | NDArray[Any]) -> None:

@@ -93,6 +93,7 @@ def write_log(
                 if entry.write_log is not None and not entry.resumes:
                     shutil.rmtree(folder)
                     folder.mkdir()
+                shared["key"] = hash_text(*key.values())
                 pending = PendingSweeps(log, f"writing {path.name}", partial, progress, **shared)
                 _complete(folder, path, log, entry, frame, pending, options, finish)
         discard_stage(path)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +13,7 @@ from pydantic import Field
 
 from resweep.config import Spec
 from resweep.errors import ResweepError
-from resweep.files import write_file
+from resweep.files.pieces import Pieces
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.progress import open_progress
@@ -91,20 +89,22 @@ def make_pairs(
     config: PairConfig | None = None,
     *,
     cache: Path | None = None,
+    key: str = "",
     progress: bool = True,
     threads: int = 0,
 ) -> list[BeamPair]:
     """A pair of every chosen sweep of a log; ``build`` makes the world of some of its sweeps.
 
     ``mappable(sweep)`` (n,) marks the returns that the simulation could hold. Pairs are kept in the folder ``cache``,
-    and read from there; it must belong to this log and these settings. The bytes do not depend on ``threads``.
+    and read from there; ``key`` tells this log and these settings from others. The bytes do not depend on ``threads``.
     """
     config = config or PairConfig()
+    kept = None if cache is None else Pieces(cache, key)
     _check(log)
     log = prepare_drive(log)
     count = min(len(log), config.most_sweeps)
     chosen = np.unique(np.linspace(0, len(log) - 1, count).astype(int)).tolist()
-    found: dict[int, BeamPair] = {at: pair for at in chosen if (pair := read_pair(cache, at)) is not None}
+    found: dict[int, BeamPair] = {at: pair for at in chosen if (pair := read_pair(kept, at)) is not None}
     with open_progress(progress) as shown:
         folds = [chosen[fold :: config.folds] for fold in range(config.folds)][: config.most_folds]
         wanted = sorted(at for held in folds for at in held)
@@ -119,7 +119,7 @@ def make_pairs(
             retracer = Retracer.for_log(world, log, actors=actors, seed=config.seed, threads=threads).with_hits()
             for at in missing:
                 found[at] = pair = _make(retracer, log, at, mappable)
-                write_pair(cache, at, pair)
+                write_pair(kept, at, pair)
                 shown.advance(1, f"fold {fold + 1} of {len(folds)}")
     return [found[at] for at in wanted]
 
@@ -171,40 +171,33 @@ _COLUMNS = ("returned", "range", "intensity", "simulated", "counted", "hit", "kn
 _OF_CHANNELS = ("values", "turn", "azimuth", "surface")
 
 
-def write_pair(cache: Path | None, at: int, pair: BeamPair) -> None:
-    """Keep the pair of sweep ``at`` in a folder."""
-    if cache is None:
+def write_pair(kept: Pieces | None, at: int, pair: BeamPair) -> None:
+    """Keep the pair of sweep ``at`` as a piece."""
+    if kept is None:
         return
     columns = {name: getattr(pair, name) for name in _COLUMNS}
-    text = {"place": pair.place, "layout": pair.layout.model_dump_json()}
-    buffer = io.BytesIO()
     arrays: dict[str, Any] = {
         **columns,
         **{name: getattr(pair.channels, name) for name in _OF_CHANNELS},
-        **{name: np.frombuffer(value.encode(), np.uint8) for name, value in text.items()},
-        "labelled": np.array(pair.labelled),
         "elevation_deg": np.array(pair.layout.elevation_deg),
     }
-    np.savez_compressed(buffer, **arrays)
-    write_file(_name(cache, at), buffer.getvalue())
+    facts = {"place": pair.place, "layout": pair.layout.model_dump_json(), "labelled": pair.labelled}
+    kept.write(_name(at), arrays, facts)
 
 
-def read_pair(cache: Path | None, at: int) -> BeamPair | None:
-    """The pair of sweep ``at`` that a folder keeps; None if it does not, or if the file is damaged."""
-    if cache is None or not (path := _name(cache, at)).is_file():
+def read_pair(kept: Pieces | None, at: int) -> BeamPair | None:
+    """The pair of sweep ``at`` that was kept; None if it was not, or if the piece is damaged."""
+    piece = None if kept is None else kept.find(_name(at))
+    if piece is None:
         return None
-    try:
-        with np.load(path, allow_pickle=False) as data:
-            columns = {name: data[name] for name in (*_COLUMNS, *_OF_CHANNELS, "elevation_deg")}
-            place, layout = (bytes(data[name]).decode() for name in ("place", "layout"))
-            labelled = bool(data["labelled"])
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return None  # it is computed again
+    columns = piece.arrays
     channels = BeamChannels(*(columns.pop(name) for name in _OF_CHANNELS))
     elevation = tuple(columns.pop("elevation_deg").tolist())
-    grid = SensorGrid.model_construct(**{**json.loads(layout), "elevation_deg": elevation})
-    return BeamPair(channels, **columns, place=place, layout=grid, labelled=labelled)
+    grid = SensorGrid.model_construct(**{**json.loads(piece.facts["layout"]), "elevation_deg": elevation})
+    return BeamPair(
+        channels, **columns, place=piece.facts["place"], layout=grid, labelled=bool(piece.facts["labelled"])
+    )
 
 
-def _name(cache: Path, at: int) -> Path:
-    return cache / f"{at:06d}.npz"
+def _name(at: int) -> str:
+    return f"{at:06d}"

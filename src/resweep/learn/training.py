@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
 from collections.abc import Iterator, Sequence
@@ -13,8 +14,8 @@ import numpy as np
 from pydantic import Field
 
 from resweep.config import Positive, Spec
-from resweep.files import write_file
 from resweep.files.partial import hash_text
+from resweep.files.pieces import Pieces
 from resweep.learn.graphs import TorchOps
 from resweep.learn.networks import NetworkShape, make_weights, run
 from resweep.optional import require
@@ -149,7 +150,7 @@ def train(
     before = torch.get_num_threads()
     torch.set_num_threads(config.threads)
     try:
-        state = _TrainingState(torch, shape, config, checkpoint)
+        state = _TrainingState(torch, shape, config, examples, checkpoint)
         with open_progress(progress) as shown:
             shown.start(f"training {shape.variant} for {shape.task}", config.epochs)
             shown.advance(len(state.history))
@@ -163,12 +164,26 @@ def train(
         torch.set_num_threads(before)
 
 
+def _hash_examples(examples: Examples) -> str:
+    """A hash of all that is learned from."""
+    digest = hashlib.sha256()
+    for columns in vars(examples).values():
+        for column in [columns] if isinstance(columns, np.ndarray) else columns:
+            digest.update(np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()
+
+
 class _TrainingState:
     """The state of a training: epoch, weights, losses."""
 
-    def __init__(self, torch: Any, shape: NetworkShape, config: TrainingConfig, checkpoint: Path | None) -> None:
+    def __init__(
+        self, torch: Any, shape: NetworkShape, config: TrainingConfig, examples: Examples, checkpoint: Path | None
+    ) -> None:
         self._torch, self._shape, self._config, self._file = torch, shape, config, checkpoint
-        self._key = hash_text(shape, config.model_dump_json())
+        self._pieces: Pieces | None = None
+        if checkpoint is not None:
+            key = hash_text(shape, config.model_dump_json(), _hash_examples(examples))
+            self._pieces = Pieces(checkpoint.parent, key)
         self.weights = {name: value.requires_grad_() for name, value in make_weights(shape, config.seed).items()}
         self._optimiser = torch.optim.Adam(list(self.weights.values()), lr=config.learning_rate)
         self.best = self._copy()
@@ -232,10 +247,9 @@ class _TrainingState:
 
     def save(self) -> None:
         """Keep the state in the checkpoint, if there is one."""
-        if self._file is None:
+        if self._file is None or self._pieces is None:
             return
         state = {
-            "key": self._key,
             "weights": self._copy(),
             "best": self.best,
             "optimiser": self._optimiser.state_dict(),
@@ -243,17 +257,12 @@ class _TrainingState:
         }
         buffer = io.BytesIO()
         self._torch.save(state, buffer)
-        write_file(self._file, buffer.getvalue())
+        self._pieces.write(self._file.stem, {"state": np.frombuffer(buffer.getvalue(), np.uint8)})
 
     def _load(self) -> None:
-        if self._file is None or not self._file.is_file():
+        if self._file is None or self._pieces is None or (kept := self._pieces.find(self._file.stem)) is None:
             return
-        try:
-            state = self._torch.load(io.BytesIO(self._file.read_bytes()), weights_only=True)
-        except Exception:  # a damaged one: training begins anew
-            return
-        if state.get("key") != self._key:
-            return
+        state = self._torch.load(io.BytesIO(kept.arrays["state"].tobytes()), weights_only=True)
         with self._torch.no_grad():
             for name, value in state["weights"].items():
                 self.weights[name].copy_(value)

@@ -1,13 +1,13 @@
 """Checkpoints of a build: results of its finished steps on disk, from which a stopped build resumes.
 
-A folder holds ``checkpoints.json``, which says what it belongs to (version, settings, inputs), and one ``.npz`` a step,
-which says so too. Each file appears whole or not at all. Checkpoints of another build are discarded.
+A folder holds ``checkpoints.json``, which says what it belongs to (version, settings, inputs), and a piece for each
+step (`resweep.files.pieces`), which says so too. Checkpoints of another build are discarded, damaged ones computed
+again.
 """
 
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -17,8 +17,8 @@ import numpy as np
 
 import resweep
 from resweep.config import Spec
-from resweep.files import atomic_file
 from resweep.files.partial import describe_files, hash_text, open_partial, print_line
+from resweep.files.pieces import SUFFIX, Pieces
 from resweep.files.publication import discard_partial
 from resweep.labels import LabelSet
 from resweep.log import Log
@@ -26,20 +26,19 @@ from resweep.pose import Array
 from resweep.remote import find_path
 from resweep.sweep import Sweep
 
-_KEY = "checkpoint key"  # beside the arrays of a step; no field is called so
 T = TypeVar("T")
 
 
 class Checkpoints:
     """The checkpoints of one build in ``folder``; without a folder every step is run and none kept.
 
-    ``kept`` names the steps that were found there, ``made`` those that were run.
+    ``key`` tells the build from others. ``kept`` names the steps that were found, ``made`` those that were run.
     """
 
     def __init__(self, folder: Path | None = None, say: Callable[[str], None] = print_line, key: str = "") -> None:
         self.folder = folder
-        self._say = print_line
-        self._key = key
+        self.key = key
+        self._say = say
         self.kept: list[str] = []
         self.made: list[str] = []
 
@@ -64,7 +63,7 @@ class Checkpoints:
             "inputs": _hash_inputs(log, labels),
         }
         if open_partial(folder, key, "checkpoints of a build", say):
-            done = [file.stem for file in sorted(folder.glob("*.npz"), key=lambda file: file.stat().st_mtime_ns)]
+            done = [file.stem for file in sorted(folder.glob(f"*{SUFFIX}"), key=lambda file: file.lstat().st_mtime_ns)]
             if done:
                 say(f"{folder}: resuming; finished before: {', '.join(done)}")
         return cls(folder, say, hash_text(*key.values()))
@@ -83,34 +82,20 @@ class Checkpoints:
         """
         if self.folder is None:
             return make()
-        file = self.folder / f"{name}.npz"
-        arrays = self._read(file)
-        if arrays is None:
-            arrays = {key: np.asarray(values, order="C") for key, values in pack(make()).items()}
-            with atomic_file(file) as temporary:
-                np.savez(temporary, **{_KEY: np.array(self._key)}, **arrays)  # type: ignore[arg-type]  # a dict
-            self.made.append(name)
-        else:
+        pieces = Pieces(self.folder, self.key)
+        found = pieces.find(name, self._say)
+        if found is not None:
             self.kept.append(name)
+            return unpack(found.arrays)
+        arrays = {column: np.asarray(values, order="C") for column, values in pack(make()).items()}
+        pieces.write(name, arrays)
+        self.made.append(name)
         return unpack(arrays)
 
     def remove(self) -> None:
         """Remove the folder: the build is finished."""
         if self.folder is not None:
             discard_partial(self.folder)
-
-    def _read(self, file: Path) -> dict[str, Array] | None:
-        if not file.is_file():
-            return None
-        try:
-            with np.load(file, allow_pickle=False) as archive:
-                if str(archive[_KEY]) != self._key:
-                    self._say(f"{file}: is of another build; this step is run again")
-                    return None
-                return {name: archive[name] for name in archive.files if name != _KEY}
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            self._say(f"{file}: damaged ({error}); this step is run again")
-            return None
 
 
 def pack_fields(value: Any) -> dict[str, Array]:

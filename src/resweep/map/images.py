@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
-from resweep.errors import InputError
-from resweep.files import write_file
+from resweep.files.pieces import SUFFIX, Pieces
 from resweep.map.config import VisibilityConfig
 from resweep.map.visibility import RangeImage, reaches
 from resweep.pose import Array
+
+_PREFIX = "image-"
 
 
 class Images(Protocol):
@@ -60,21 +59,21 @@ class HeldImages:
 
 
 class ImageStore:
-    """Range images as files in ``folder``, one a sweep; each appears whole or not at all.
+    """Range images as pieces in ``folder``, one a sweep; each appears whole or not at all.
 
     An image takes 0.14 MB for a sensor of 27 degrees, at most 1 (with cells of 0.75 degrees). Several processes may add
     images of different sweeps; a store that is pickled finds them again if the folder is there.
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, key: str = "") -> None:
         self.folder = Path(folder)
+        self._pieces = Pieces(self.folder, key)
         self._known: dict[int, tuple[Array, float]] = {}  # where each image is and its largest range
 
     def add(self, number: int, image: RangeImage) -> None:
         """Write the image of sweep ``number``; one that is there is replaced."""
-        file = io.BytesIO()
-        np.savez(file, pose=image.pose, near=image.near, far=image.far, row=image.row, reach_m=image.reach_m)
-        write_file(self._path(number), file.getvalue())
+        numbers = {"row": np.array(image.row), "reach_m": np.array(image.reach_m)}
+        self._pieces.write(_name(number), {"pose": image.pose, "near": image.near, "far": image.far, **numbers})
         self._known[number] = image.pose[:3, 3].copy(), image.reach_m
 
     def extend(self, other: Images) -> None:
@@ -88,15 +87,20 @@ class ImageStore:
         return [[number, *place.tolist(), reach] for number, (place, reach) in self._known.items()]
 
     @classmethod
-    def unpack(cls, folder: Path, packed: list[list[float]]) -> ImageStore:
-        """The store in ``folder`` of which the packed images are known."""
-        store = cls(folder)
+    def unpack(cls, empty: ImageStore, packed: list[list[float]]) -> ImageStore:
+        """The store in the folder of an ``empty`` one of which the packed images are known."""
+        store = cls(empty.folder, empty._pieces.key)
         store._known = {int(number): (np.array(place), reach) for number, *place, reach in packed}
         return store
 
+    def is_kept(self, number: int) -> bool:
+        """Whether the image of sweep ``number`` is there and whole; a damaged one is removed."""
+        return self._pieces.find(_name(number)) is not None
+
     def numbers(self) -> list[int]:
-        """The sweeps whose image is there, in order."""
-        return sorted(int(path.stem.removeprefix("image-")) for path in self.folder.glob("image-*.npz"))
+        """The sweeps whose image is known, or those whose image is there if none is, in order."""
+        files = [] if self._known else self.folder.glob(f"{_PREFIX}*{SUFFIX}")
+        return sorted(self._known or (int(file.stem.removeprefix(_PREFIX)) for file in files))
 
     def reaching(self, low: Array, high: Array, config: VisibilityConfig) -> Iterator[tuple[int, RangeImage]]:
         """The images that constrain points in a box, in order; see `Images.reaching`.
@@ -105,19 +109,15 @@ class ImageStore:
         """
         for number in self.numbers():
             if number not in self._known:
-                facts = self._read(number, "pose", "reach_m")
+                facts = self._read(number)
                 self._known[number] = facts["pose"][:3, 3].copy(), float(facts["reach_m"])
             if reaches(*self._known[number], low, high, config):
-                found = self._read(number, "pose", "near", "far", "row")
+                found = self._read(number)
                 yield number, RangeImage(found["pose"], found["near"], found["far"], int(found["row"]))
 
-    def _path(self, number: int) -> Path:
-        return self.folder / f"image-{number:08d}.npz"
+    def _read(self, number: int) -> dict[str, Array]:
+        return self._pieces.read(_name(number)).arrays
 
-    def _read(self, number: int, *names: str) -> dict[str, Array]:
-        path = self._path(number)
-        try:
-            with np.load(path, allow_pickle=False) as archive:
-                return {name: archive[name] for name in names}
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise InputError(f"{path}: cannot be read ({error}); remove the folder and start again") from error
+
+def _name(number: int) -> str:
+    return f"{_PREFIX}{number:08d}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -133,14 +132,14 @@ class MovingFinder:
 
     @classmethod
     def unpack(
-        cls, packed: Mapping[str, Any], log: Log, config: MapConfig, labels: LabelSet, folder: Path
+        cls, packed: Mapping[str, Any], log: Log, config: MapConfig, labels: LabelSet, images: ImageStore
     ) -> MovingFinder:
-        """The finder that was packed; its images are in ``folder``."""
-        finder = cls(log, config, labels, ImageStore(folder), packed["first"])
+        """The finder that was packed; its images are where ``images`` keeps them."""
+        finder = cls(log, config, labels, images, packed["first"])
         finder._labelled, finder._boxed = packed["labelled"], packed["boxed"]
         finder._boxes = BoxHistory.unpack(packed["boxes"])
         if finder._images is not None:
-            finder._images = None if packed["images"] is None else ImageStore.unpack(folder, packed["images"])
+            finder._images = None if packed["images"] is None else ImageStore.unpack(images, packed["images"])
         return finder
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import shutil
 import threading
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep.files.pieces import SUM_BYTES, open_regular
 from resweep.log import Log
 from resweep.sweep import Sweep
 
@@ -41,7 +43,7 @@ class _Spool:
     def __init__(self, load: Callable[[int], Sweep], memory: int, scratch: Path | None) -> None:
         self._load, self._memory, self._scratch = load, memory, scratch
         self._held: dict[int, Sweep] = {}
-        self._written: dict[int, Path] = {}
+        self._written: dict[int, tuple[Path, bytes]] = {}
         self._folder: TemporaryDirectory[str] | None = None
         self._lock = threading.Lock()
         self._open = True
@@ -50,9 +52,9 @@ class _Spool:
         held = self._held.get(at)
         if held is not None:
             return held
-        file = self._written.get(at)
-        if file is not None:
-            return _read(file)
+        written = self._written.get(at)
+        if written is not None and (sweep := _read(*written)) is not None:
+            return sweep
         with self._lock:
             if at in self._held:
                 return self._held[at]
@@ -84,19 +86,27 @@ class _Spool:
         folder = Path(self._folder.name)
         if size < _DISK_SHARE * shutil.disk_usage(folder).free:
             file = folder / f"{at:07d}.sweep"
-            with file.open("wb") as stream:
-                pickle.dump(sweep, stream, protocol=5)
-            self._written[at] = file
+            data = pickle.dumps(sweep, protocol=5)
+            file.write_bytes(data)
+            self._written[at] = file, _hash(data)
 
 
 def _unwrap(load: Callable[[int], Sweep]) -> Callable[[int], Sweep]:
     return load
 
 
-def _read(file: Path) -> Sweep:
-    """A sweep that this process wrote to its own temporary folder."""
-    with file.open("rb") as stream:
-        return pickle.load(stream)  # type: ignore[no-any-return]
+def _read(file: Path, known: bytes) -> Sweep | None:
+    """A sweep that this process wrote to its own temporary folder; None if the file is no longer what it wrote."""
+    try:
+        with open_regular(file) as stream:
+            data = stream.read()
+    except OSError:
+        return None
+    return pickle.loads(data) if _hash(data) == known else None
+
+
+def _hash(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=SUM_BYTES).digest()
 
 
 def count_bytes(sweep: Sweep) -> int:

@@ -72,7 +72,7 @@ def test_a_stopped_training_ends_with_the_same_bytes(
     monkeypatch.setattr(rounds, "_run_round", stop_late)
     with pytest.raises(KeyboardInterrupt):
         rs.learn_semantics([corners, others], path, TINY, test=[others])
-    assert (tmp_path / "again.model.partial" / rounds.CHECKPOINT).is_file()
+    assert (tmp_path / "again.model.partial" / f"{rounds.CHECKPOINT}.piece").is_file()
     rs.learn_semantics([corners, others], path, TINY, test=[others])
     assert begun == [0, 1, 1, 2, 3]
     assert (path / MODEL).read_bytes() == (trained / MODEL).read_bytes()

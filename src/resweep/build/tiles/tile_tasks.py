@@ -11,9 +11,9 @@ import numpy as np
 from resweep.build.parts import Layers
 from resweep.build.store import FindKinds, Step
 from resweep.build.tiles.layers import cut_layers, join_layers
-from resweep.files import write_file
+from resweep.files.pieces import Pieces, remove
 from resweep.map.store.grid import Square
-from resweep.map.store.part import PERMEABLE, STILL, SquarePart, TiledLog, write_flags
+from resweep.map.store.part import PERMEABLE, STILL, SquarePart, TiledLog, name_tile, write_flags
 from resweep.pose import Array
 from resweep.worlds import World
 from resweep.worlds.store.save import save_world
@@ -32,25 +32,31 @@ class TileTask:
     @property
     def part(self) -> Path:
         """Where the tile's layers are saved, as a world."""
-        return self.parts / f"{self.tile.x}_{self.tile.y}.world"
+        return self.parts / f"{self.name}.world"
 
     @property
-    def nothing(self) -> Path:
-        """The file that says that there is nothing in the tile."""
-        return self.parts / f"{self.tile.x}_{self.tile.y}.empty"
+    def name(self) -> str:
+        """The name of the tile; so is the seal called that says that it is finished."""
+        return name_tile((self.tile.x, self.tile.y))
+
+    @property
+    def seals(self) -> Pieces:
+        """The seals of finished tiles; that of an empty one names no world."""
+        return Pieces(self.parts, self.tiled.key)
 
 
 def classify_tile(task: TileTask, find: FindKinds | None) -> int:
     """Write the flags of a tile's points, if they are not there yet; how many of them stand still."""
-    path = task.tiled.find_flags((task.tile.x, task.tile.y))
-    if not path.is_file():
+    known = task.tiled.flags.find(task.name)
+    if known is not None:
+        found = known.arrays
+    else:
         parts = []
         for square in task.squares:
             part = SquarePart.read(task.tiled, square, task.margin_m)
             parts.append((part, _find_flags(task.tiled, part, find)))
-        write_flags(task.tiled, (task.tile.x, task.tile.y), parts)
-    with np.load(path, allow_pickle=False) as archive:
-        return int(sum(((flags & STILL) > 0).sum() for flags in dict(archive).values()))
+        found = write_flags(task.tiled, (task.tile.x, task.tile.y), parts)
+    return int(sum(((flags & STILL) > 0).sum() for flags in found.values()))
 
 
 def _find_flags(tiled: TiledLog, part: SquarePart, find: FindKinds | None) -> Array:
@@ -68,10 +74,12 @@ def _find_flags(tiled: TiledLog, part: SquarePart, find: FindKinds | None) -> Ar
     return flags
 
 
-def build_tile(task: TileTask, steps: Sequence[Step]) -> None:
-    """Do all steps for a tile and save its layers as a world, if that is not done yet."""
-    if task.nothing.is_file() or (task.part / "world.json").is_file():
-        return
+def build_tile(task: TileTask, steps: Sequence[Step]) -> bool:
+    """Do all steps for a tile and save its layers as a world, if that is not done yet; whether it has any."""
+    sealed = task.seals.find_sealed(task.name, task.parts)
+    if sealed is not None:
+        return bool(sealed)
+    remove(task.part)
     parts = []
     for square in task.squares:
         part = SquarePart.read(task.tiled, square, task.margin_m)
@@ -82,7 +90,9 @@ def build_tile(task: TileTask, steps: Sequence[Step]) -> None:
             parts.append(cut_layers(layers, square))
     joined = join_layers(parts)
     if not joined:
-        write_file(task.nothing, b"")
-        return
+        task.seals.seal(task.name, task.parts, [])
+        return False
     world = World(joined, task.tiled.origin, labels=task.tiled.labels)
     save_world(world, task.part, tile_size_m=task.tile.size_m, level=0)
+    task.seals.seal(task.name, task.parts, [task.part])
+    return True

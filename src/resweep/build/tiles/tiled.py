@@ -16,6 +16,7 @@ from resweep.build.plan import Plan
 from resweep.build.settings.hybrid import HybridConfig
 from resweep.build.settings.splats import SplatConfig, SplatSettings
 from resweep.build.settings.volumes import VolumeConfig
+from resweep.build.sizes import MAX_SQUARE_POINTS
 from resweep.build.splats.splats import Scales
 from resweep.build.store import LAYER_ORDER, FindKinds, Step
 from resweep.build.tiles.layers import join_layers
@@ -25,7 +26,6 @@ from resweep.build.tiles.tile_tasks import TileTask, build_tile, classify_tile
 from resweep.calibration import Calibration
 from resweep.errors import ResweepError
 from resweep.log import Log
-from resweep.map.images import ImageStore
 from resweep.map.moving import MovingFinder, MovingRule
 from resweep.map.store.grid import CELLS, Square
 from resweep.map.store.part import TiledLog
@@ -38,19 +38,20 @@ from resweep.worlds.observed import ObservedSpace
 from resweep.worlds.store.assemble import assemble_world
 
 
-def scatter_log(log: Log, plan: Plan, folder: Path, workers: Workers, progress: bool) -> TiledMap:
-    """The map of a log in tiles below ``folder``. Sweeps are read once; batches that are there already are kept."""
+def scatter_log(log: Log, plan: Plan, folder: Path, workers: Workers, progress: bool, key: str = "") -> TiledMap:
+    """The map of a log in tiles below ``folder``. Sweeps are read once; batches of ``key`` that are there are kept."""
     assert plan.tile_m is not None
     settings, labels = plan.config.map, plan.labels
     origin = np.round(log.poses[0][:3, 3])
-    scatter = Scatter(log, folder / "store", origin, settings, labels, plan.tile_m, _empty_range(plan))
+    scatter = Scatter(log, folder / "store", origin, settings, labels, plan.tile_m, _empty_range(plan), key)
     facts = list(workers.map(scatter_batch, plan_batches(scatter), "reading sweeps", show=progress))
-    moving = MovingFinder(log, settings, labels, ImageStore(scatter.images))
+    moving = MovingFinder(log, settings, labels, scatter.images)
     for batch in facts:
         moving.extend(MovingFinder.unpack(batch["moving"], log, settings, labels, scatter.images))
     slope = 0.0 if log.sensor is None else log.sensor.beam_slope
     coloured = any(batch["coloured"] for batch in facts)
-    tiled = TiledLog(scatter.folder, origin, plan.tile_m, settings, labels, slope, moving.decide(), coloured=coloured)
+    known: dict[str, Any] = {"coloured": coloured, "key": key}
+    tiled = TiledLog(scatter.folder, origin, plan.tile_m, settings, labels, slope, moving.decide(), **known)
     counts = tiled.store.count("points")
     points = sum(counts.values())
     if points == 0:
@@ -91,7 +92,7 @@ class TiledMap:
     @cached_property
     def observed(self) -> ObservedSpace | None:
         """The space that its beams crossed."""
-        return read_observed(self.tiled.folder)
+        return read_observed(self.tiled.folder, self.tiled.key)
 
     @property
     def moving(self) -> MovingRule | None:
@@ -110,16 +111,17 @@ class TiledMap:
 
     def classify(self, find: FindKinds | None, plan: Plan, scales: Scales | None) -> TiledMap:
         """The map whose tiles have flags: which points stand still, and what ``find`` decides for those."""
-        tasks = self._plan_tasks(plan, scales)
+        tasks = self.plan_tasks(plan, scales)
         function = partial(classify_tile, find=find)
         points = sum(self.workers.map(function, tasks, "classifying tiles", show=self.progress))
         return replace(self, tiled=replace(self.tiled, classes=True), n_points=points)
 
     def cover(self, step: Step, plan: Plan, scales: Scales | None) -> TiledLayers:
         """The layers that ``step`` gives for each tile."""
-        return TiledLayers(self, self._plan_tasks(plan, scales), scales, (step,))
+        return TiledLayers(self, self.plan_tasks(plan, scales), scales, (step,))
 
-    def _plan_tasks(self, plan: Plan, scales: Scales | None) -> list[TileTask]:
+    def plan_tasks(self, plan: Plan, scales: Scales | None) -> list[TileTask]:
+        """The tiles, each with the squares that it is built in."""
         margin_m = find_margin(plan.config, scales)
         tasks = []
         for x, y in sorted({(x // CELLS, y // CELLS) for x, y in self.counts}):
@@ -142,9 +144,8 @@ class TiledLayers:
     def parts(self) -> list[TileTask]:
         """The tiles that hold anything; all steps are done then."""
         workers, show = self.store.workers, self.store.progress
-        for _ in workers.map(partial(build_tile, steps=self.steps), self.tasks, "building tiles", show=show):
-            pass
-        return [task for task in self.tasks if task.part.is_dir()]
+        holds = list(workers.map(partial(build_tile, steps=self.steps), self.tasks, "building tiles", show=show))
+        return [task for task, some in zip(self.tasks, holds, strict=True) if some]
 
     def add_step(self, step: Step) -> TiledLayers:
         """The layers after a further step for each tile."""
@@ -172,6 +173,7 @@ class TiledLayers:
                 "sweeps"
             )
         target = self.store.folder / "whole.world" if path is None else path
+        meta = {**meta, "build": {**meta["build"], "square_points": self._count_square_points(plan)}}
         assemble_world(
             [task.part for task in self.parts],
             target,
@@ -187,3 +189,9 @@ class TiledLayers:
             observed=self.store.observed,
         )
         return load_world(target) if path is None else None
+
+    def _count_square_points(self, plan: Plan) -> int:
+        """The bound on points that is kept with the world: that of ample memory, if that divides tiles no other way."""
+        ample = self.store.plan_tasks(replace(plan, square_points=MAX_SQUARE_POINTS), self.scales)
+        same = [task.squares for task in ample] == [task.squares for task in self.tasks]
+        return MAX_SQUARE_POINTS if same else plan.square_points

@@ -10,12 +10,11 @@ import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from resweep.files import write_file
+from resweep.files.pieces import Pieces, StoredPiece
 from resweep.learn.semantics.config import SemanticsConfig
 from resweep.learn.semantics.iou import count_pairs, mean_iou
 from resweep.learn.semantics.kpconv import KpConvNetwork, load_torch, predict, to_tensors
@@ -24,7 +23,7 @@ from resweep.pose import Array
 from resweep.progress import open_progress
 from resweep.segmentation.pyramid import Pyramid, make_pyramid
 
-CHECKPOINT = "training.pt"
+CHECKPOINT = "training"  # the piece
 _WARM_UP = 0.05  # share of the steps in which the rate rises
 _MAX_GRADIENT = 10.0
 
@@ -50,21 +49,21 @@ def train(
     validation: Sequence[Sample],
     classes: int,
     config: SemanticsConfig,
-    folder: Path | None = None,
+    kept: Pieces | None = None,
     progress: bool = True,
 ) -> tuple[KpConvNetwork, TrainingProgress]:
     """The network of the round that labelled the validation samples best, and how the training went.
 
-    ``folder`` keeps a checkpoint after each round, from which the next call goes on.
+    ``kept`` has a checkpoint after each round, from which the next call goes on.
     """
     torch = load_torch()
     network = KpConvNetwork(config.network, classes, config.seed)
     optimiser = torch.optim.AdamW(network.module.parameters(), config.rate, weight_decay=config.weight_decay)
     weight = torch.from_numpy(weigh_classes(training, classes, config.balance))
     state, best = TrainingProgress(), network.module.state_dict()
-    file = None if folder is None else folder / CHECKPOINT
-    if file is not None and file.is_file():
-        state, best = _restore(file, network, optimiser)
+    found = None if kept is None else kept.find(CHECKPOINT)
+    if found is not None:
+        state, best = _restore(found, network, optimiser)
     chosen = [_prepare(sample, config) for sample in _choose_evenly(validation, config.validation_sweeps)]
     with open_progress(progress) as shown:
         shown.start("training", config.epochs * config.steps)
@@ -81,8 +80,8 @@ def train(
                 state.best = state.epoch
                 best = {name: value.clone() for name, value in network.module.state_dict().items()}
             state.epoch += 1
-            if file is not None:
-                _save(file, network, optimiser, state, best)
+            if kept is not None:
+                _save(kept, network, optimiser, state, best)
     network.module.load_state_dict(best)
     return network, state
 
@@ -148,20 +147,20 @@ def schedule_rate(done: float) -> float:
     return 0.5 * (1 + math.cos(math.pi * (done - _WARM_UP) / (1 - _WARM_UP)))
 
 
-def _save(file: Path, network: KpConvNetwork, optimiser: Any, state: TrainingProgress, best: Any) -> None:
+def _save(kept: Pieces, network: KpConvNetwork, optimiser: Any, state: TrainingProgress, best: Any) -> None:
     held = io.BytesIO()
-    kept = {
+    whole = {
         "network": network.module.state_dict(),
         "optimiser": optimiser.state_dict(),
         "best": best,
         "state": vars(state),
     }
-    load_torch().save(kept, held)
-    write_file(file, held.getvalue())
+    load_torch().save(whole, held)
+    kept.write(CHECKPOINT, {"state": np.frombuffer(held.getvalue(), np.uint8)})
 
 
-def _restore(file: Path, network: KpConvNetwork, optimiser: Any) -> tuple[TrainingProgress, Any]:
-    kept = load_torch().load(file, weights_only=True)
-    network.module.load_state_dict(kept["network"])
-    optimiser.load_state_dict(kept["optimiser"])
-    return TrainingProgress(**kept["state"]), kept["best"]
+def _restore(found: StoredPiece, network: KpConvNetwork, optimiser: Any) -> tuple[TrainingProgress, Any]:
+    whole = load_torch().load(io.BytesIO(found.arrays["state"].tobytes()), weights_only=True)
+    network.module.load_state_dict(whole["network"])
+    optimiser.load_state_dict(whole["optimiser"])
+    return TrainingProgress(**whole["state"]), whole["best"]

@@ -13,6 +13,7 @@ import resweep
 from resweep.errors import ResweepError
 from resweep.files import lock_local
 from resweep.files.partial import find_partial, hash_text, open_partial
+from resweep.files.pieces import Pieces
 from resweep.files.publication import discard_partial
 from resweep.learn.model_folder import check_output
 from resweep.learn.semantics.config import SemanticsConfig
@@ -86,8 +87,10 @@ def learn_semantics(
         parts = {name: _read(getattr(split, name), vocabulary, config) for name in ("training", "validation", "test")}
         _check_classes(parts["training"], vocabulary)
         folder = find_partial(path)
-        open_partial(folder, _make_key(parts["training"] + parts["validation"], config), "rounds of a training")
-        network, state = train(parts["training"], parts["validation"], len(vocabulary.ids), config, folder, progress)
+        key = _make_key(parts["training"] + parts["validation"], config)
+        open_partial(folder, key, "rounds of a training")
+        kept = Pieces(folder, hash_text(*key.values()))
+        network, state = train(parts["training"], parts["validation"], len(vocabulary.ids), config, kept, progress)
         model = export(network)
         card = SegmentationCard(
             version=resweep.__version__,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from resweep.files import atomic_file
+from resweep.files.pieces import Pieces
 from resweep.labels import LabelSet
 from resweep.map.cloud import Cloud
 from resweep.map.config import MapConfig
@@ -30,7 +30,7 @@ class TiledLog:
     """A log that is scattered over tiles of ``tile_m``: its store, and what holds for all of it.
 
     ``classes`` says whether the flags of the points were found and written, tile by tile, ``coloured`` whether points
-    have colours.
+    have colours. ``key`` tells the build from others.
     """
 
     folder: Path
@@ -42,6 +42,7 @@ class TiledLog:
     moving: MovingRule
     classes: bool = False
     coloured: bool = False
+    key: str = ""
 
     @property
     def cell_m(self) -> float:
@@ -51,11 +52,12 @@ class TiledLog:
     @property
     def store(self) -> TileStore:
         """The store of points and beams."""
-        return TileStore.open(self.folder)
+        return TileStore.open(self.folder, self.key)
 
-    def find_flags(self, tile: tuple[int, int]) -> Path:
-        """Where the flags of a tile's points are."""
-        return self.folder / "classes" / f"{tile[0]}_{tile[1]}.npz"
+    @property
+    def flags(self) -> Pieces:
+        """The flags of the points, a piece for each tile, called `name_tile`."""
+        return Pieces(self.folder / "classes", self.key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +136,7 @@ class SquarePart:
     @property
     def observed(self) -> ObservedSpace | None:
         """The space that all beams of the log crossed."""
-        return _read_observed(self.tiled.folder)
+        return _read_observed(self.tiled.folder, self.tiled.key)
 
     @property
     def is_whole(self) -> bool:
@@ -143,8 +145,13 @@ class SquarePart:
 
 
 @lru_cache(maxsize=1)
-def _read_observed(folder: Path) -> ObservedSpace | None:
-    return read_observed(folder)
+def _read_observed(folder: Path, key: str) -> ObservedSpace | None:
+    return read_observed(folder, key)
+
+
+def name_tile(tile: tuple[int, int]) -> str:
+    """The name of the piece that has the flags of a tile's points."""
+    return f"{tile[0]}_{tile[1]}"
 
 
 def _number_rows(rows: Rows) -> Array:
@@ -170,15 +177,17 @@ class _Flags:
         """The flags of the next ``count`` points of a cell."""
         tile = cell[0] // CELLS, cell[1] // CELLS
         if tile not in self._tiles:
-            with np.load(self._ground.find_flags(tile), allow_pickle=False) as archive:
-                self._tiles[tile] = dict(archive)
+            self._tiles[tile] = self._ground.flags.read(name_tile(tile)).arrays
         first = self._taken.get(cell, 0)
         self._taken[cell] = first + count
         return self._tiles[tile][f"{cell[0]}_{cell[1]}"][first : first + count]
 
 
-def write_flags(tiled: TiledLog, tile: tuple[int, int], parts: list[tuple[SquarePart, Array]]) -> None:
-    """Keep the flags (n,) of the points of a tile: those that each part owns, by cell, in the order of the store."""
+def write_flags(tiled: TiledLog, tile: tuple[int, int], parts: list[tuple[SquarePart, Array]]) -> dict[str, Array]:
+    """Keep the flags (n,) of the points of a tile: those that each part owns, by cell, in the order of the store.
+
+    Returns what is kept.
+    """
     found: dict[tuple[int, int], list[tuple[Array, Array]]] = {}
     for part, flags in parts:
         rows = np.flatnonzero(part.own)
@@ -190,5 +199,5 @@ def write_flags(tiled: TiledLog, tile: tuple[int, int], parts: list[tuple[Square
     for (x, y), pieces in found.items():  # a cell may have points of several parts
         order = np.argsort(np.concatenate([sequence for sequence, _ in pieces]), kind="stable")
         arrays[f"{x}_{y}"] = np.concatenate([flags for _, flags in pieces])[order]
-    with atomic_file(tiled.find_flags(tile)) as temporary:
-        np.savez(temporary, **arrays)  # type: ignore[arg-type]  # a dict
+    tiled.flags.write(name_tile(tile), arrays)
+    return arrays

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from resweep import _core
-from resweep.files import atomic_file
+from resweep.errors import InputError
+from resweep.files.pieces import SUFFIX, Pieces, discard_damaged, remove, warn_of_damage
 from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.map.accumulate import find_mappable, find_wanted, read_columns
@@ -28,14 +30,16 @@ from resweep.worlds.observed import ObservedSpace
 BEAM_MARGIN_M = 2.0
 _BATCH_BEAMS = 1_000_000  # of a batch, about: bounds memory
 _MAX_SWEEPS = 64  # of a batch; chosen by hand
-_OBSERVED = ".observed"  # files with the space that the beams of a batch crossed
+_BATCH = ".tiles"
+_OBSERVED = ".observed"  # pieces with the space that the beams of a batch crossed
 
 
 @dataclass(frozen=True, eq=False)
 class Scatter:
     """How a log is scattered: around which ``origin`` (3,), which returns the map holds, and how far beams go.
 
-    Beams without return end at ``empty_range_m``; None leaves them out, and 0 leaves out all beams.
+    Beams without return end at ``empty_range_m``; None leaves them out, and 0 leaves out all beams. ``key`` tells the
+    build from others.
     """
 
     log: Log
@@ -45,11 +49,12 @@ class Scatter:
     labels: LabelSet
     tile_m: float
     empty_range_m: float | None
+    key: str = ""
 
     @property
-    def images(self) -> Path:
+    def images(self) -> ImageStore:
         """Where the range images of sweeps are kept."""
-        return self.folder / "images"
+        return ImageStore(self.folder / "images", self.key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,23 +68,34 @@ class ScatterTask:
     @property
     def file(self) -> Path:
         """The batch."""
-        return self.scatter.folder / f"{self.first:07d}.tiles"
+        return self.scatter.folder / f"{self.name}{_BATCH}"
+
+    @property
+    def name(self) -> str:
+        """The name of the batch, without what tells its files apart."""
+        return f"{self.first:07d}"
 
 
 def plan_batches(scatter: Scatter) -> list[ScatterTask]:
-    """The log in batches of about a million beams, by the size of its first sweep."""
+    """The log in batches of about a million beams, by the size of its first sweep; other batches there are removed."""
     beams = max(scatter.log[0].n_beams, 1)
     step = int(np.clip(_BATCH_BEAMS // beams, 1, _MAX_SWEEPS))
     count = len(scatter.log)
-    return [ScatterTask(scatter, first, min(first + step, count)) for first in range(0, count, step)]
+    tasks = [ScatterTask(scatter, first, min(first + step, count)) for first in range(0, count, step)]
+    known = {f"{task.name}{suffix}" for task in tasks for suffix in (_BATCH, _OBSERVED + SUFFIX)}
+    for file in (*scatter.folder.glob(f"*{_BATCH}"), *scatter.folder.glob(f"*{_OBSERVED}{SUFFIX}")):
+        if file.name not in known:
+            remove(file)
+    return tasks
 
 
 def scatter_batch(task: ScatterTask) -> dict[str, Any]:
     """Write a batch, if it is not there yet; its statistics (`Batch.stats`)."""
-    if task.file.is_file():
-        return Batch.open(task.file).stats
+    known = _find_batch(task)
+    if known is not None:
+        return known
     scatter = task.scatter
-    moving = MovingFinder(scatter.log, scatter.config, scatter.labels, ImageStore(scatter.images), task.first)
+    moving = MovingFinder(scatter.log, scatter.config, scatter.labels, scatter.images, task.first)
     space = SpaceObserver.of(scatter.log, scatter.origin, scatter.config)
     points, beams = [no_rows(POINT)], [no_rows(BEAM)]
     coloured = False
@@ -105,26 +121,37 @@ def scatter_batch(task: ScatterTask) -> dict[str, Any]:
     stats["unknown"] = int((scatter.labels.group(label) < 0).sum()) if scatter.labels.known else len(label)
     cells = find_squares(rows["points"], scatter.tile_m / CELLS)
     tiles = np.stack([tile_x, tile_y], axis=1).astype(np.int64)
+    stats["observed"] = space is not None
     if space is not None:
         # Before the batch, whose file says that all is there.
-        _write_observed(task.file.with_suffix(_OBSERVED), space.observed)
-    write_batch(task.file, {"points": (rows, cells, None), "beams": (fired, tiles, row)}, stats)
+        Pieces(scatter.folder, scatter.key).write(task.name + _OBSERVED, space.observed.pack())
+    write_batch(task.file, {"points": (rows, cells, None), "beams": (fired, tiles, row)}, stats, scatter.key)
     return stats
 
 
-def _write_observed(file: Path, space: ObservedSpace) -> None:
-    with atomic_file(file) as temporary, temporary.open("wb") as stream:
-        np.savez(stream, **space.pack())  # type: ignore[arg-type]  # a dict
+def _find_batch(task: ScatterTask) -> dict[str, Any] | None:
+    """The statistics of a batch that is there with all that belongs to it; None if it has to be written (again)."""
+    if not os.path.lexists(task.file):
+        return None
+    scatter = task.scatter
+    try:
+        batch = Batch.open(task.file, scatter.key)
+        batch.check()
+    except InputError as error:
+        discard_damaged(task.file, error, warn_of_damage)
+        return None
+    images = batch.stats["moving"]["images"] or []
+    whole = all(scatter.images.is_kept(int(number)) for number, *_ in images)
+    if batch.stats["observed"]:
+        whole = Pieces(scatter.folder, scatter.key).find(task.name + _OBSERVED) is not None and whole
+    return batch.stats if whole else None
 
 
-def read_observed(folder: Path) -> ObservedSpace | None:
+def read_observed(folder: Path, key: str = "") -> ObservedSpace | None:
     """The space that the beams of all batches in a folder crossed; None if they do not say."""
-
-    def read(file: Path) -> ObservedSpace:
-        with np.load(file, allow_pickle=False) as archive:
-            return ObservedSpace(**archive)
-
-    return ObservedSpace.union(read(file) for file in sorted(folder.glob(f"*{_OBSERVED}")))
+    pieces = Pieces(folder, key)
+    names = sorted(file.name.removesuffix(SUFFIX) for file in folder.glob(f"*{_OBSERVED}{SUFFIX}"))
+    return ObservedSpace.union(ObservedSpace(**pieces.read(name).arrays) for name in names)  # type: ignore[arg-type]
 
 
 def _pack_points(columns: dict[str, Array]) -> Rows:

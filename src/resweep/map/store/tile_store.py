@@ -2,30 +2,37 @@
 
 A batch of sweeps is one file. It holds an index, statistics of the batch, and blocks: the rows of one table in
 one square, column after column, packed. A file appears whole or not at all, so that batches can be written by several
-processes and a stopped build goes on with those that are missing.
+processes and a stopped build goes on with those that are missing. Its head and each of its blocks have a checksum; the
+head also has the key of the build and the name of the file, so that no batch is taken for another.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numcodecs import Blosc
 
-from resweep.errors import InputError, ResweepError
+from resweep.errors import InputError
 from resweep.files import atomic_file
+from resweep.files.pieces import DAMAGE, open_regular, pack_head, read_head
 from resweep.pose import Array
 from resweep.voxels import number_keys
 
-VERSION = 2  # of the files of a store: others are not read
+VERSION = 3  # of the files of a store: others are not read
 _MAGIC = b"resweep-tiles\n"
-_INDEX = np.dtype([("x", "<i8"), ("y", "<i8"), ("rows", "<i8"), ("offset", "<i8"), ("size", "<i8")])
+_SUM_BYTES = 16
+_INDEX = np.dtype(
+    [("x", "<i8"), ("y", "<i8"), ("rows", "<i8"), ("offset", "<i8"), ("size", "<i8"), ("sum", "u1", _SUM_BYTES)]
+)
 _ROW = 1 << 31  # numbers of squares in a row of them: more than there are
 _PACKERS = 2  # threads that compress
 _PACKING = Blosc(cname="lz4", clevel=5, shuffle=Blosc.SHUFFLE)  # three times as fast as zstd
@@ -75,11 +82,13 @@ def join_rows(parts: Sequence[Rows]) -> Rows:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def write_batch(file: Path, tables: Mapping[str, tuple[Rows, Array, Array | None]], stats: Mapping[str, Any]) -> None:
+def write_batch(
+    file: Path, tables: Mapping[str, tuple[Rows, Array, Array | None]], stats: Mapping[str, Any], key: str = ""
+) -> None:
     """Write a batch: for each table its rows (n,), and squares (m, 2) with the row that lies in each of them.
 
     The numbers (m,) of these rows are None where they are all rows in their order. ``stats`` are statistics of the
-    batch, as JSON can hold them. Rows keep their order within a square.
+    batch, as JSON can hold them, ``key`` tells its build from others. Rows keep their order within a square.
     """
     blocks: list[bytes] = []
     index: dict[str, Array] = {}
@@ -90,18 +99,22 @@ def write_batch(file: Path, tables: Mapping[str, tuple[Rows, Array, Array | None
             squares = list(_split(rows, square, chosen))
             packs = pool.map(_pack, [name] * len(squares), (part for _, _, _, part in squares))
             for (x, y, count, _), packed in zip(squares, packs, strict=True):
-                entries.append((x, y, count, offset, len(packed)))
+                entries.append((x, y, count, offset, len(packed), np.frombuffer(_sum(packed), np.uint8)))
                 blocks.append(packed)
                 offset += len(packed)
         index[name] = np.array(entries, _INDEX)
-    head = {"version": VERSION, "tables": {name: len(rows) for name, rows in index.items()}, "stats": dict(stats)}
+    counts = {name: len(rows) for name, rows in index.items()}
+    head = {"version": VERSION, "key": key, "file": file.name, "tables": counts, "size": offset, "stats": dict(stats)}
     text = json.dumps(head).encode()
     with atomic_file(file) as temporary, temporary.open("wb") as stream:
-        stream.write(_MAGIC + len(text).to_bytes(8, "little") + text)
-        for table in index.values():
-            stream.write(table.tobytes())
+        indices = b"".join(table.tobytes() for table in index.values())
+        stream.write(pack_head(_MAGIC, len(text).to_bytes(8, "little") + text + indices))
         for packed in blocks:
             stream.write(packed)
+
+
+def _sum(packed: bytes) -> bytes:
+    return hashlib.blake2b(packed, digest_size=_SUM_BYTES).digest()
 
 
 def _pack(table: str, rows: Rows) -> bytes:
@@ -149,29 +162,36 @@ class Batch:
     body: int
 
     @classmethod
-    def open(cls, file: Path) -> Batch:
-        """Read the index of a batch; a file that is none, or of another version, is an error."""
+    def open(cls, file: Path, key: str = "") -> Batch:
+        """Read the index of a batch; a file that is none, or of another build or version, is an error."""
         try:
-            with file.open("rb") as stream:
-                if stream.read(len(_MAGIC)) != _MAGIC:
-                    raise ValueError("it does not begin as one")
-                head = json.loads(stream.read(int.from_bytes(stream.read(8), "little")))
+            with open_regular(file) as stream:
+                size = os.fstat(stream.fileno()).st_size
+                data, _ = read_head(stream, _MAGIC, size)
+                at = 8 + int.from_bytes(data[:8], "little")
+                head = json.loads(data[8:at])
                 if head["version"] != VERSION:
-                    raise ResweepError(
-                        f"{file}: is a tile store of version {head['version']}, this Resweep has version {VERSION}; "
-                        f"remove the folder {file.parent} and build again"
-                    )
-                index = {
-                    name: np.frombuffer(stream.read(_INDEX.itemsize * count), _INDEX)
-                    for name, count in head["tables"].items()
-                }
+                    raise ValueError(f"it is of version {head['version']}, this Resweep has version {VERSION}")
+                if (head["key"], head["file"]) != (key, file.name):
+                    raise ValueError("it is of another build, or another batch")
+                if stream.tell() + head["size"] != size:
+                    raise ValueError("it has another length than its head says")
+                index = {}
+                for name, count in head["tables"].items():
+                    index[name] = np.frombuffer(data, _INDEX, count, at)
+                    at += count * _INDEX.itemsize
                 return cls(file, head["stats"], index, stream.tell())
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            if isinstance(error, ResweepError):
-                raise
+        except DAMAGE as error:
             raise InputError(
                 f"{file}: is no batch of a tile store ({error}); remove the folder {file.parent} and build again"
             ) from error
+
+    def check(self) -> None:
+        """Raise if any block is damaged."""
+        with open_regular(self.file) as stream:
+            for index in self.index.values():
+                for entry in index:
+                    self._read_block(stream, entry)
 
     def read(self, table: str, squares: set[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], Rows]]:
         """The rows of each of ``squares`` that the batch has any in."""
@@ -179,17 +199,17 @@ class Batch:
         chosen = [entry for entry in index if (int(entry["x"]), int(entry["y"])) in squares]
         if not chosen:
             return
-        with self.file.open("rb") as stream:
+        with open_regular(self.file) as stream:
             for entry in chosen:
-                stream.seek(self.body + int(entry["offset"]))
-                packed = stream.read(int(entry["size"]))
-                try:
-                    rows = _unpack(table, packed, int(entry["rows"]))
-                except (RuntimeError, ValueError) as error:
-                    raise InputError(
-                        f"{self.file}: is damaged ({error}); remove the folder {self.file.parent} and build again"
-                    ) from error
-                yield (int(entry["x"]), int(entry["y"])), rows
+                packed = self._read_block(stream, entry)
+                yield (int(entry["x"]), int(entry["y"])), _unpack(table, packed, int(entry["rows"]))
+
+    def _read_block(self, stream: BinaryIO, entry: Any) -> bytes:
+        stream.seek(self.body + int(entry["offset"]))
+        packed = stream.read(int(entry["size"]))
+        if _sum(packed) != entry["sum"].tobytes():
+            raise InputError(f"{self.file}: is damaged (a block has another checksum); run the same again")
+        return packed
 
 
 class TileStore:
@@ -199,11 +219,11 @@ class TileStore:
         self.folder, self.batches = folder, batches
 
     @classmethod
-    def open(cls, folder: Path) -> TileStore:
-        """The store in a folder, whose indices are kept while the process lives."""
+    def open(cls, folder: Path, key: str = "") -> TileStore:
+        """The store in a folder of the build of ``key``, whose indices are kept while the process lives."""
         files = sorted((file.name, file.stat()) for file in folder.glob("*.tiles"))
         # A process may build two worlds in one place: the files of the first are then others of the same names.
-        return _open_store(str(folder), tuple((name, facts.st_mtime_ns, facts.st_size) for name, facts in files))
+        return _open_store(str(folder), key, tuple((name, facts.st_mtime_ns, facts.st_size) for name, facts in files))
 
     def count(self, table: str) -> dict[tuple[int, int], int]:
         """Rows of a table in each square that has any."""
@@ -224,5 +244,5 @@ class TileStore:
 
 
 @lru_cache(maxsize=4)
-def _open_store(folder: str, files: tuple[tuple[str, int, int], ...]) -> TileStore:
-    return TileStore(Path(folder), [Batch.open(Path(folder) / name) for name, _, _ in files])
+def _open_store(folder: str, key: str, files: tuple[tuple[str, int, int], ...]) -> TileStore:
+    return TileStore(Path(folder), [Batch.open(Path(folder) / name, key) for name, _, _ in files])
