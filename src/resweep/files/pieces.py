@@ -93,7 +93,7 @@ class Pieces:
                 raise
 
     def find(self, name: str, report: Report = warn_of_damage) -> StoredPiece | None:
-        """A piece that was written before; None if it was not, or if it is damaged: it is then removed, which is reported."""
+        """A piece that was written before; None if it was not, or is damaged: that is reported, and it is removed."""
         path = self.path(name)
         if not os.path.lexists(path):
             return None
