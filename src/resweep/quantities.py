@@ -11,7 +11,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-MAX_COORDINATE_M = 5e7
+from resweep.bounds import MAX_POSITION_M
+
+MAX_COORDINATE_M = MAX_POSITION_M
 MAX_DURATION_S = 86_400.0
 MAX_NUMBER = 1e9
 MAX_COUNT = 10**9

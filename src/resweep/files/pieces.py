@@ -9,7 +9,6 @@ piece, so that none is taken for another. A seal is a piece that holds the check
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 import shutil
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 
 from resweep.errors import InputError
 from resweep.files import disk
+from resweep.files.strict_json import format_json, parse_json
 from resweep.files.write_file import explain_errors
 
 SUFFIX = ".piece"
@@ -76,7 +76,7 @@ class Pieces:
         listed = [[column, values.dtype.str, values.shape] for column, values in columns.items()]
         if any(values.dtype.hasobject for values in columns.values()):
             raise TypeError(f"{name}: holds Python objects")
-        head = json.dumps({"key": self.key, "name": name, "arrays": listed, "facts": facts}).encode()
+        head = format_json({"key": self.key, "name": name, "arrays": listed, "facts": facts}).encode()
         path = self.path(name)
         part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.part")
         with explain_errors(path):
@@ -212,7 +212,7 @@ def _read(path: Path, key: str, name: str) -> StoredPiece:
     with open_regular(path) as stream:
         size = os.fstat(stream.fileno()).st_size
         head, digest = read_head(stream, _MAGIC, size)
-        record = json.loads(head)
+        record = parse_json(head)
         if record["key"] != key or record["name"] != name:
             raise _OtherWorkError("it is of other work")
         kinds = [(column, np.dtype(dtype), tuple(shape)) for column, dtype, shape in record["arrays"]]
