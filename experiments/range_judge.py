@@ -128,7 +128,8 @@ def train(logs: Sequence[rs.Log], steps: int, seed: int = 0) -> Judge:
     optimizer = torch.optim.AdamW(network.parameters(), 2e-3, weight_decay=1e-3)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=steps)
     for _ in progress(range(steps), "training the judge", steps):
-        parts = [_vary(*examples[at], random) for at in random.integers(len(examples), size=_BATCH)]
+        chosen = [examples[int(at)] for at in random.integers(len(examples), size=_BATCH)]
+        parts = [_vary(image, truth, random) for image, truth in chosen]
         scores = network(torch.from_numpy(np.stack([image for image, _ in parts])))
         target = torch.from_numpy(np.stack([truth for _, truth in parts]).astype(np.int64))
         loss = torch.nn.functional.cross_entropy(scores, target, weight / weight.mean(), ignore_index=UNKNOWN)

@@ -48,7 +48,7 @@ class StopHereError(Exception):
     ("module", "name", "call"),
     [
         (bank_building, "find_objects", rs.build_bank),
-        (fit_sensor, "_choose", lambda log: fit_sensor.fit_character(log, rs.load_sensor("velodyne-hdl-64e"))),
+        (fit_sensor, "_choose", lambda log: fit_sensor.fit_figures(log, rs.load_sensor("velodyne-hdl-64e"))),
     ],
 )
 def test_objects_and_sensors_are_found_in_a_prepared_drive(

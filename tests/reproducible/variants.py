@@ -76,8 +76,8 @@ def make_commands(folder: Path, sweeps: int = 3) -> dict[str, tuple[str, ...]]:
     log, quick = str(folder / "log"), ("calibrate.iterations=1", "calibrate.samples=1000")
     settings = tuple(word for item in (*quick, "calibrate.points_per_sweep=2000") for word in ("--set", item))
     commands = {
-        "simulate": crash["simulate"].words,
-        "like": crash["like"].words,
+        "simulate": crash["simulate"].args,
+        "like": crash["like"].args,
         "build": ("build", log, *settings),
         "build-tiles": ("build", log, *settings, "--tile", "40"),
         "build-default": ("build", log),

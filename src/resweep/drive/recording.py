@@ -23,8 +23,9 @@ from resweep.drive.sensing.lidars import MountedLidar
 from resweep.errors import OutputError
 from resweep.files import atomic_file, write_file
 from resweep.files.partial import hash_text, print_line, resumable_folder
-from resweep.files.pieces import DAMAGE, Pieces, open_regular, remove
+from resweep.files.pieces import DAMAGE, Pieces, remove
 from resweep.files.publication import NEW
+from resweep.files.untrusted import ANY_SIZE, open_regular
 from resweep.io.files import sweep_file
 from resweep.io.log_json import write_record
 from resweep.io.poses import write_poses
@@ -248,7 +249,7 @@ def _read_journal(file: Path, key: str) -> list[Decision]:
     found: list[Decision] = []
     before = key
     try:
-        with open_regular(file) as stream:
+        with open_regular(file, ANY_SIZE) as stream:
             lines = stream.read().decode(errors="replace").split("\n")
         for line in lines[:-1]:  # what follows the last line end is nothing, or was cut off
             digest, _, text = line.partition(" ")

@@ -17,8 +17,8 @@ from typing import Any
 
 from resweep.errors import ResweepError
 from resweep.files.atomic import lock_local, replace_folder
-from resweep.files.pieces import open_regular
 from resweep.files.publication import NEW, PARTIAL, RECORD, discard_partial, name_partial
+from resweep.files.untrusted import ANY_SIZE, open_regular
 from resweep.files.write_file import explain_errors, locate, write_file
 
 _MAX_RECORD_BYTES = 1 << 20  # a record has three hashes
@@ -144,7 +144,7 @@ def _is_unfinished(name: str) -> bool:
 
 
 def _read_small(file: Path) -> bytes:
-    with open_regular(file) as stream:
+    with open_regular(file, ANY_SIZE) as stream:
         return stream.read(_MAX_RECORD_BYTES)
 
 

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from resweep.errors import InputError
 from resweep.files import disk
 from resweep.files.strict_json import format_json, parse_json
+from resweep.files.untrusted import ANY_SIZE, open_regular
 from resweep.files.write_file import explain_errors
 
 SUFFIX = ".piece"
@@ -33,8 +34,6 @@ SUM_BYTES = 32
 _MAGIC = b"resweep-piece-1\n"
 _LENGTH_BYTES = 8
 _BLOCK = 1 << 20  # bytes of a file that are read at a time
-# Opened so, a FIFO in the place of a file does not wait for its writer.
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 # What bytes that are no piece raise when they are read.
 DAMAGE = (OSError, ValueError, KeyError, TypeError, RecursionError)
 
@@ -179,22 +178,10 @@ def _list_sizes(path: Path) -> dict[str, int]:
 
 def _hash_file(path: Path) -> str:
     digest = hashlib.blake2b(digest_size=SUM_BYTES)
-    with open_regular(path) as stream:
+    with open_regular(path, ANY_SIZE) as stream:
         while block := stream.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()
-
-
-def open_regular(path: Path) -> BinaryIO:
-    """A regular file, open for reading; OSError for anything else, such as a FIFO, which would wait for ever."""
-    descriptor = os.open(path, _FLAGS)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{path}: is no regular file")
-        return os.fdopen(descriptor, "rb")
-    except BaseException:
-        os.close(descriptor)
-        raise
 
 
 def _write(stream: BinaryIO, head: bytes, columns: Iterable[Array]) -> None:
@@ -209,7 +196,7 @@ def _write(stream: BinaryIO, head: bytes, columns: Iterable[Array]) -> None:
 
 def _read(path: Path, key: str, name: str) -> StoredPiece:
     """The piece in a file; one of `DAMAGE` for anything else."""
-    with open_regular(path) as stream:
+    with open_regular(path, ANY_SIZE) as stream:
         size = os.fstat(stream.fileno()).st_size
         head, digest = read_head(stream, _MAGIC, size)
         record = parse_json(head)

@@ -32,6 +32,9 @@ def check_regular(file: str | os.PathLike[str], max_bytes: int | None = None) ->
     _check_found(file, os.stat(os.fspath(file)), max_bytes)
 
 
+ANY_SIZE = 2**63 - 1  # bytes, for files that are read part by part
+
+
 def open_regular(file: str | os.PathLike[str], max_bytes: int | None = None) -> BinaryIO:
     """``file`` open for reading; it is a regular one of at most ``max_bytes`` (default: the memory of this machine).
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from resweep.files.pieces import SUM_BYTES, open_regular
+from resweep.files.pieces import SUM_BYTES
+from resweep.files.untrusted import ANY_SIZE, open_regular
 from resweep.log import Log
 from resweep.sweep import Sweep
 
@@ -98,7 +99,7 @@ def _unwrap(load: Callable[[int], Sweep]) -> Callable[[int], Sweep]:
 def _read(file: Path, known: bytes) -> Sweep | None:
     """A sweep that this process wrote to its own temporary folder; None if the file is no longer what it wrote."""
     try:
-        with open_regular(file) as stream:
+        with open_regular(file, ANY_SIZE) as stream:
             data = stream.read()
     except OSError:
         return None
