@@ -66,6 +66,7 @@ _COMPARED = {
 }
 _ON_SHARED = ("within 10 cm", "RMSE", "C2C", "thin C2C", "thin C2C, one sweep", "false near hits")
 COLUMNS: dict[str, tuple[str, ...]] = {
+    "experiments/d_judge": ("mIoU", "agreement", "on 02", "on 05", "on 04", "on 06"),
     "experiments/c_sparse": ("nuScenes 8 (settings were chosen on it)", "nuScenes 12", "Argoverse 2, sweep 1"),
     "experiments/c_poses": tuple(
         f"sweep {held}, {figure}" for figure in ("recovered", "median") for held in (8, 15, 22)
@@ -91,7 +92,21 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "benchmarks/drive": ("HDL-64E", "VLP-16"),
     "benchmarks/floor": ("sweeps a second", "over Embree, rays as fired", "over Embree, rays in our order"),
 }
+_JUDGED = (
+    "real", "real, 1 cm of noise (null)", "real, only beams that we return", "ours", "ours, no noise",
+    "ours, most likely returns", "our geometry, recorded intensities", "real geometry, our intensities",
+    "real geometry, our mean intensities",
+)  # fmt: skip
+
 ROWS: dict[str, tuple[Row, ...]] = {
+    "experiments/d_judge": tuple(
+        (
+            cloud,
+            (f"mean/{cloud}/miou", f"mean/{cloud}/agreement", *(f"rows/{at}/{cloud}/agreement" for at in range(4))),
+            "{:.3f}",
+        )
+        for cloud in _JUDGED
+    ),
     "benchmarks/tiles": (
         ("sweeps a second of a build, 1,600 sweeps", "sweeps_per_s_build", "{:.2f}"),
         ("processor seconds a sweep", "processor_s_per_sweep", "{:.2f}"),
