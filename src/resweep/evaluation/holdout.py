@@ -97,9 +97,9 @@ def holdout(
     }
     note = (
         f"held out: sweeps {', '.join(map(str, chosen))}; built from {len(rest)} others; figures are of drawn returns"
-        f"{'' if noise else ' without noise'}"
     )
-    notes = [*report.notes, f"{note}, each sweep registered to the world by its pose."]
+    scatter = "" if noise else " without noise"
+    notes = [*report.notes, f"{note}{scatter}, each sweep registered to the world by its pose."]
     if checkpoints.kept:
         notes.append(f"build_s is unknown: resumed after {', '.join(checkpoints.kept)}")
     return replace(

@@ -195,7 +195,7 @@ class PairTotals:
             returns=self.total.count_returns(),
             ground=self.breakdown.ground(),
             calibration=self.breakdown.calibration(),
-            notes=[*self.caveats.lines(), *self._describe_intensity(), *lines],
+            notes=[*self.caveats.lines(), *self._describe_intensity(), *_describe_noise(self.sim), *lines],
             settings={
                 "resweep": resweep.__version__,
                 "sim": _make_title(self.sim),
@@ -232,6 +232,12 @@ class PairTotals:
         assert self.range_max_m is not None
         place = {"sim": at_sim, "real": at_real, "time_s": float(self.real.times[at_real])}
         return {**place, **sums.metrics(self.thin, self.range_max_m)}
+
+
+def _describe_noise(sim: Log) -> list[str]:
+    """Which noise simulated sweeps have, as far as their log says."""
+    noise = sim.meta.get("noise")
+    return [] if noise is None else [f"noise of the simulated sweeps: {noise}"]
 
 
 def _make_title(log: Log) -> str:
