@@ -109,6 +109,7 @@ def holdout(
         per_sweep=[{**row, "sim": chosen[row["sim"]], "real": chosen[row["real"]]} for row in report.per_sweep],
         placements=held_out.placements.table(),
         notes=notes,
+        settings={**report.settings, "noise": held_out.retracer.describe_noise()},
     )
 
 

@@ -195,7 +195,7 @@ class PairTotals:
             returns=self.total.count_returns(),
             ground=self.breakdown.ground(),
             calibration=self.breakdown.calibration(),
-            notes=[*self.caveats.lines(), *self._describe_intensity(), *_describe_noise(self.sim), *lines],
+            notes=[*self.caveats.lines(), *self._describe_intensity(), *lines],
             settings={
                 "resweep": resweep.__version__,
                 "sim": _make_title(self.sim),
@@ -209,6 +209,7 @@ class PairTotals:
                 "worst_rows": self._find_worst(),
                 "beams_left_out": self.caveats.left_out,
                 "intensity_scales": list(self.full_scales),
+                "noise": str(self.sim.meta.get("noise", "unknown")),
             },
             load_pair=load_pair,
         )
@@ -232,12 +233,6 @@ class PairTotals:
         assert self.range_max_m is not None
         place = {"sim": at_sim, "real": at_real, "time_s": float(self.real.times[at_real])}
         return {**place, **sums.metrics(self.thin, self.range_max_m)}
-
-
-def _describe_noise(sim: Log) -> list[str]:
-    """Which noise simulated sweeps have, as far as their log says."""
-    noise = sim.meta.get("noise")
-    return [] if noise is None else [f"noise of the simulated sweeps: {noise}"]
 
 
 def _make_title(log: Log) -> str:

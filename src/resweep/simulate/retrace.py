@@ -353,7 +353,7 @@ class Retracer:
                 "seed": self.tracer.seed,
                 "world": self.world.meta,
                 "beams": "recorded",
-                "noise": self._tell_noise(),
+                "noise": self.describe_noise(),
                 "beams_of": str(log.meta.get("path", log.name)),
             },
         )
@@ -363,7 +363,7 @@ class Retracer:
         left_out = self.world.map_filter or MapFilter()
         return MapFilter(near_m=left_out.near_m) if self.tracer.actors.actors else left_out
 
-    def _tell_noise(self) -> str:
+    def describe_noise(self) -> str:
         """Where the noise of sweeps is from, for people."""
         if not self.noise:
             return "none"

@@ -202,7 +202,7 @@ class Simulator:
             return None
         return None if self.sensor.receiver.intensity_noise_sigma > 0.0 else calibration.scatter.intensity
 
-    def _tell_noise(self) -> str:
+    def _describe_noise(self) -> str:
         """Where the noise of sweeps is from, for people."""
         if not self.noise:
             return "none"
@@ -285,7 +285,7 @@ class Simulator:
             "resweep": resweep.__version__,
             "seed": self.seed,
             "world": self.world.meta,
-            "noise": self._tell_noise(),
+            "noise": self._describe_noise(),
         }
         return Log(
             load,

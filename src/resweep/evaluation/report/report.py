@@ -122,7 +122,9 @@ class Report:
         """What was compared with what."""
         count = self.settings.get("sweeps", len(self.per_sweep))
         pairs = "1 sweep" if count == 1 else f"{count} sweeps"
-        return f"{self.settings.get('sim', 'simulated')} against {self.settings.get('real', 'real')}, {pairs}"
+        noise = self.settings.get("noise", "unknown")
+        said = "" if noise == "unknown" else f"; noise {noise}"
+        return f"{self.settings.get('sim', 'simulated')} against {self.settings.get('real', 'real')}, {pairs}{said}"
 
     def class_title(self) -> str:
         """The heading of the classes: whose they are."""

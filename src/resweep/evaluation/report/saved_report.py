@@ -81,6 +81,7 @@ class _ReportSettings(SavedRecord):
     worst_rows: list[Count] = Field(default_factory=list)
     beams_left_out: Count = 0
     intensity_scales: list[Size | None] = Field(default_factory=list)
+    noise: Text = ""
 
 
 class _RangeBin(SavedRecord):
