@@ -15,7 +15,7 @@ from resweep.calibrate.scatter.scatter_pair import ScatterPair
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.sensor_scatter import SURFACE, VOLUME, IntensityScatter, SensorScatter
-from resweep.simulate.world_noise import lose_beams, scatter_intensity, scatter_range
+from resweep.simulate.world_noise import IntensityDraw, lose_beams, scatter_range
 from resweep.sweep import BeamStatus, Sweep
 
 RINGS, COLUMNS = 8, 3000
@@ -85,7 +85,7 @@ def test_what_is_drawn_is_distributed_as_what_was_recorded(found: SensorScatter,
     assert found.intensity.step == pytest.approx(STEP)
     assert found.intensity.next_weight == pytest.approx(0.0, abs=0.02)
     fresh = make_pair(99)
-    drawn = scatter_intensity(to_sweep(fresh), found.intensity, np.ones(len(fresh.ring)), seed=3, index=0).intensity
+    drawn = IntensityDraw(found.intensity).scatter(to_sweep(fresh), np.ones(len(fresh.ring)), seed=3, index=0).intensity
     for label, sigma in ((GRASS, 2 * SIGMA), (WALL, SIGMA)):
         own = fresh.label == label
         blur = np.random.default_rng(0).uniform(-STEP / 2, STEP / 2, np.count_nonzero(own))
@@ -101,7 +101,7 @@ def test_what_is_drawn_is_distributed_as_what_was_recorded(found: SensorScatter,
 def test_another_sensor_has_the_surfaces_scatter_and_not_the_lasers(found: SensorScatter) -> None:
     assert found.intensity is not None
     fresh = make_pair(99)
-    drawn = scatter_intensity(to_sweep(fresh), found.intensity, seed=3, index=0).intensity
+    drawn = IntensityDraw(found.intensity).scatter(to_sweep(fresh), seed=3, index=0).intensity
     bright = (fresh.ring == 3) & (fresh.simulated > 13.0) & (fresh.label == WALL)
     assert np.mean(drawn[bright] / fresh.expected[bright]) == pytest.approx(1.0, abs=0.02)
     assert np.std((drawn - fresh.expected)[fresh.label == WALL]) == pytest.approx(SIGMA, rel=0.15)
@@ -129,7 +129,7 @@ def test_as_many_returns_are_lost_as_were(found: SensorScatter) -> None:
 def test_the_same_seed_gives_the_same_draw_and_another_another(found: SensorScatter) -> None:
     assert found.intensity is not None
     sweep = to_sweep(make_pair(5))
-    one, same, other = (scatter_intensity(sweep, found.intensity, seed=s, index=1).intensity for s in (3, 3, 4))
+    one, same, other = (IntensityDraw(found.intensity).scatter(sweep, seed=s, index=1).intensity for s in (3, 3, 4))
     np.testing.assert_array_equal(one, same)
     assert np.mean(one != other) > 0.5
 

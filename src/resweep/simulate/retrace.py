@@ -17,7 +17,6 @@ from resweep.map_filter import MapFilter
 from resweep.pose import Array, Trajectory, transform
 from resweep.scenario import Actor
 from resweep.scenario.actors import find_common_labels
-from resweep.sensor_scatter import SensorScatter
 from resweep.sensors import Sensor
 from resweep.sensors.catalog import find_beam_slope
 from resweep.sensors.infer.inferred_drive import Preparation
@@ -29,7 +28,7 @@ from resweep.simulate.realism import RealismModel
 from resweep.simulate.recorded_sensor import NAME, make_recorded_sensor, make_unknown_sensor
 from resweep.simulate.surface_alignment import Surfaces
 from resweep.simulate.tracer import LOOK_AHEAD, Tracer
-from resweep.simulate.world_noise import lose_beams, scatter_intensity, scatter_range
+from resweep.simulate.world_noise import WorldNoise
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import StreamedWorld, World
 
@@ -68,8 +67,9 @@ class Retracer:
         self.beam_slope = sensor.beam_slope if beam_slope is None and sensor is not None else beam_slope
         chosen = make_unknown_sensor() if sensor is None else sensor
         self.tracer = Tracer(world, chosen, actors, seed=seed, threads=threads)
-        self.noise = noise
-        if realism is not None or (self.scatter is not None and world.observed is not None):
+        self.noise = WorldNoise.of(self.calibration) if noise else None
+        self._is_ideal = not noise
+        if realism is not None or (self.noise is not None and world.observed is not None):
             self.tracer = self.tracer.with_hits()
         self.realism = realism
         self._keeps_blind = realism is not None and realism.drops  # which knows of blind sectors itself
@@ -129,13 +129,8 @@ class Retracer:
         other = copy.copy(self)
         other.tracer = self.tracer.with_hits()
         other._keeps_blind = True
-        other.noise = False
+        other.noise, other._is_ideal = None, True
         return other
-
-    @property
-    def scatter(self) -> SensorScatter | None:
-        """How the sensor of the world scatters; None if it is unknown, or if the mean is wanted."""
-        return self.calibration.scatter if self.noise and self.calibration is not None else None
 
     def find_pose(self, recorded: Sweep) -> Array:
         """``T_world_sensor`` (4, 4) of the recorded sweep in this world: its own, or registered if ``aligned``."""
@@ -283,25 +278,21 @@ class Retracer:
             )
             if self.realism.predicts_intensity:
                 return seen  # it knows the gains of its lasers
-        return self._scatter(seen, recorded, index)
+        return self._add_noise(seen, recorded, index)
 
-    def _scatter(self, sweep: Sweep, recorded: Sweep, index: int) -> Sweep:
-        """The sweep with the gains of its lasers and, where they are known and no model replaces them, its scatter."""
-        scatter, seed = self.scatter, self.tracer.seed
-        learned = self.realism is not None
-        if scatter is not None and scatter.drops is not None and not learned:
-            sweep = lose_beams(sweep, scatter.drops, seed=seed, index=index)
-        gain = self.find_gain(sweep.ring, recorded)
-        if scatter is None or scatter.intensity is None:
-            sweep = replace(sweep, intensity=sweep.intensity * gain)
-        else:
-            sweep = scatter_intensity(sweep, scatter.intensity, gain, seed=seed, index=index)
-        given = self.sensor.receiver.range_noise_sigma_m > 0.0  # which takes the place of what was estimated
-        if scatter is not None and scatter.range is not None and not learned and not given:
-            sweep = scatter_range(sweep, scatter.range, seed=seed, index=index)
-        if not self.noise:
-            return sweep
-        return replace(sweep, extra={name: values for name, values in sweep.extra.items() if name not in NEEDED})
+    def _add_noise(self, sweep: Sweep, recorded: Sweep, index: int) -> Sweep:
+        """The sweep with the gains of its lasers and, where it is known and no model replaces it, the world's noise."""
+        if self.noise is None:
+            return replace(sweep, intensity=sweep.intensity * self.find_gain(sweep.ring, recorded))
+        noisy = self.noise.add_to_recorded(
+            sweep,
+            lambda ring: self.find_gain(ring, recorded),
+            seed=self.tracer.seed,
+            index=index,
+            only_intensity=self.realism is not None,
+            own=self.sensor.receiver.range_noise_sigma_m > 0.0,
+        )
+        return replace(noisy, extra={name: values for name, values in noisy.extra.items() if name not in NEEDED})
 
     def _drop_unseen(self, sweep: Sweep, index: int) -> Sweep:
         """The sweep without the returns that its sensor does not have: from too far off, or taken by blind sectors.
@@ -365,9 +356,9 @@ class Retracer:
 
     def describe_noise(self) -> str:
         """Where the noise of sweeps is from, for people."""
-        if not self.noise:
+        if self._is_ideal:
             return "none"
-        return "unknown to the world, so none" if self.scatter is None else "of the world's recording"
+        return "unknown to the world, so none" if self.noise is None else "of the world's recording"
 
     def _calibrated(self, recorded: Sweep) -> Sweep:
         return self.calibration.applied(recorded) if self.calibration and self._fits(recorded) else recorded

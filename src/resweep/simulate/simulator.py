@@ -18,7 +18,6 @@ from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, check_rigid
 from resweep.scenario import Actor
 from resweep.scenario.actors import find_common_labels
-from resweep.sensor_scatter import IntensityScatter
 from resweep.sensors import Firing, Rosette, Sensor, fire, load_sensor
 from resweep.simulate.ego import Box, Ego
 from resweep.simulate.empty_sweep_warning import EmptySweepWarning
@@ -26,7 +25,7 @@ from resweep.simulate.ideal_sensor import make_ideal_sensor
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.realism import RealismModel
 from resweep.simulate.tracer import LOOK_AHEAD, Tracer
-from resweep.simulate.world_noise import scatter_intensity
+from resweep.simulate.world_noise import WorldNoise
 from resweep.sweep import Sweep
 from resweep.worlds import Mesh, StreamedWorld, World
 
@@ -71,6 +70,7 @@ class Simulator:
             raise ResweepError(f"packet: expected 1, 8 or 16 rays, got {packet}")
         chosen = load_sensor(sensor) if isinstance(sensor, str) else sensor
         self.noise = noise
+        self._world_noise = WorldNoise.of(world.calibration) if noise else None
         self.tracer = Tracer(
             world, self._choose(chosen), actors, seed=_check_seed(seed), threads=int(threads), packet=packet
         )
@@ -175,7 +175,7 @@ class Simulator:
         )
         sweep = self._empty_sweep_warning.check(sweep, index)
         if self.realism is None:
-            return self._scatter(sweep, index)
+            return self._add_noise(sweep, index)
         labels = find_common_labels(self.world, self.actors)
         sweep = self.realism.run(
             sweep,
@@ -187,27 +187,20 @@ class Simulator:
             calibration=self.world.calibration,
             range_max_m=self.sensor.range_max_m,
         )
-        return sweep if self.realism.predicts_intensity else self._scatter(sweep, index)
+        return sweep if self.realism.predicts_intensity else self._add_noise(sweep, index)
 
-    def _scatter(self, sweep: Sweep, index: int) -> Sweep:
+    def _add_noise(self, sweep: Sweep, index: int) -> Sweep:
         """The sweep with intensities that scatter as those of the recording did, unless the sensor's spec says how."""
-        scatter = self._intensity_scatter
-        return sweep if scatter is None else scatter_intensity(sweep, scatter, seed=self.seed, index=index)
-
-    @property
-    def _intensity_scatter(self) -> IntensityScatter | None:
-        """That of the recording of the world; None if it is unknown, or if the sensor's spec has its own."""
-        calibration = self.world.calibration
-        if calibration is None or calibration.scatter is None or not self.noise:
-            return None
-        return None if self.sensor.receiver.intensity_noise_sigma > 0.0 else calibration.scatter.intensity
+        if self._world_noise is None:
+            return sweep
+        return self._world_noise.add_to_other(sweep, self.sensor, seed=self.seed, index=index)
 
     def _describe_noise(self) -> str:
         """Where the noise of sweeps is from, for people."""
         if not self.noise:
             return "none"
         spec = "of the sensor's spec"
-        return spec if self._intensity_scatter is None else f"{spec}, intensities of the world's recording"
+        return spec if self._world_noise is None else f"{spec}, intensities of the world's recording"
 
     def _choose(self, sensor: Sensor) -> Sensor:
         return sensor if self.noise else make_ideal_sensor(sensor)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from resweep import _core
+from resweep.calibration import Calibration
 from resweep.pose import Array
-from resweep.sensor_scatter import DropTable, IntensityScatter, RangeNoise, find_bins, find_incidence
+from resweep.sensor_scatter import DropTable, IntensityScatter, RangeNoise, SensorScatter, find_bins, find_incidence
+from resweep.sensors import Sensor
 from resweep.simulate.beam_channels import VOLUMES
 from resweep.simulate.noise import add_noise
 from resweep.simulate.normal import find_share
@@ -19,35 +22,113 @@ _RAY = 1  # ray 0 of a beam has the sensor's own noise
 _RETURN_SHIFT = 26  # bits of the number of a beam; further returns of it have numbers of their own
 
 
-def scatter_intensity(
-    sweep: Sweep, scatter: IntensityScatter, gain: Array | None = None, *, seed: int, index: int
-) -> Sweep:
-    """The sweep with intensities drawn about its own, which are expected ones without the gains of lasers.
+class WorldNoise:
+    """How the sensor of a world's recording scatters, ready to be drawn."""
 
-    With their ``gain`` (n,) its lasers are those of the recording, each with its own response; without, they are those
-    of another sensor, of which only the scatter of surfaces is known.
-    """
-    if len(sweep) == 0:
-        return sweep
-    kind = scatter.find_kinds(sweep.label, _find_surfaces(sweep))
-    far = find_bins(sweep.range, scatter.range_edges_m).astype(np.int64)
-    expected, normal = sweep.intensity, _draw_normals(sweep, seed, index)
-    if gain is not None and scatter.response:
-        ring = sweep.ring.astype(np.int64)
-        known = ring < len(scatter.response)
-        ring = np.where(known, ring, 0)
-        expected = expected * np.where(known, np.array(scatter.response)[ring, far], 1.0)
-        normal = _remember(sweep, normal, scatter.next_weight)
-        shift, spread = np.array(scatter.shift)[kind, ring, far], np.array(scatter.spread)[kind, ring, far]
-        normal = np.where(known, shift + spread * normal, normal)
-    drawn = _read_tables(scatter, np.array(scatter.table_of)[kind, far], expected, find_share(normal))
-    if gain is not None:
-        drawn = drawn * gain
-    if scatter.step:
-        drawn = np.round(drawn / scatter.step) * scatter.step
-    if scatter.ceiling:
-        drawn = np.minimum(drawn, scatter.ceiling)
-    return replace(sweep, intensity=drawn.astype(np.float32))
+    def __init__(self, scatter: SensorScatter) -> None:
+        self.scatter = scatter
+        self._intensity = None if scatter.intensity is None else IntensityDraw(scatter.intensity)
+
+    @classmethod
+    def of(cls, calibration: Calibration | None) -> WorldNoise | None:
+        """That of a world with this calibration; None if it is unknown."""
+        return None if calibration is None or calibration.scatter is None else cls(calibration.scatter)
+
+    def add_to_recorded(
+        self,
+        sweep: Sweep,
+        find_gain: Callable[[Array], Array],
+        *,
+        seed: int,
+        index: int,
+        only_intensity: bool,
+        own: bool,
+    ) -> Sweep:
+        """A sweep of recorded beams as their sensor would have measured it; ``find_gain`` gives the gain of rings (n,).
+
+        With ``only_intensity`` a learned model has changed the rest, with ``own`` the ranges have noise already.
+        """
+        if self.scatter.drops is not None and not only_intensity:
+            sweep = lose_beams(sweep, self.scatter.drops, seed=seed, index=index)
+        gain = find_gain(sweep.ring)
+        if self._intensity is None:
+            sweep = replace(sweep, intensity=sweep.intensity * gain)
+        else:
+            sweep = self._intensity.scatter(sweep, gain, seed=seed, index=index)
+        if self.scatter.range is None or only_intensity or own:
+            return sweep
+        return scatter_range(sweep, self.scatter.range, seed=seed, index=index)
+
+    def add_to_other(self, sweep: Sweep, sensor: Sensor, *, seed: int, index: int) -> Sweep:
+        """A sweep of another sensor with intensities that scatter as the surfaces do, unless its spec says how."""
+        if self._intensity is None or sensor.receiver.intensity_noise_sigma > 0.0:
+            return sweep
+        return self._intensity.scatter(sweep, seed=seed, index=index)
+
+
+class IntensityDraw:
+    """The tables of intensities as arrays: rows of fewer knots than the longest repeat their last one."""
+
+    def __init__(self, scatter: IntensityScatter) -> None:
+        self._of = scatter
+        most = max(len(table.expected) for table in scatter.tables)
+        columns = max(len(table.quantiles[0]) for table in scatter.tables)
+        self._last = np.array([len(table.expected) - 1 for table in scatter.tables])
+        self._knots, self._curves = np.zeros((len(self._last), most)), np.zeros((len(self._last), most, columns))
+        share = np.linspace(0.0, 1.0, columns)
+        for knots, curves, table in zip(self._knots, self._curves, scatter.tables, strict=True):
+            count, levels = len(table.expected), np.linspace(0.0, 1.0, len(table.quantiles[0]))
+            knots[:count], knots[count:] = table.expected, table.expected[-1]
+            curves[:count] = [np.interp(share, levels, row) for row in table.quantiles]
+            curves[count:] = curves[count - 1]
+        self._table_of, self._response = np.array(scatter.table_of), np.array(scatter.response)
+        self._shift, self._spread = np.array(scatter.shift), np.array(scatter.spread)
+
+    def scatter(self, sweep: Sweep, gain: Array | None = None, *, seed: int, index: int) -> Sweep:
+        """The sweep with intensities drawn about its own, which are expected ones without the gains of lasers.
+
+        With their ``gain`` (n,) its lasers are those of the recording, each with its own response; without, they are
+        those of another sensor, of which only the scatter of surfaces is known.
+        """
+        if len(sweep) == 0:
+            return sweep
+        of = self._of
+        kind = of.find_kinds(sweep.label, _find_surfaces(sweep))
+        far = find_bins(sweep.range, of.range_edges_m)
+        expected, normal = sweep.intensity.astype(np.float64), _draw_normals(sweep, seed, index)
+        if gain is not None and of.response:
+            ring = sweep.ring.astype(np.int64)
+            known = ring < len(of.response)
+            ring = np.where(known, ring, 0)
+            expected = expected * np.where(known, self._response[ring, far], 1.0)
+            normal = _remember(sweep, normal, of.next_weight)
+            own = self._shift[kind, ring, far] + self._spread[kind, ring, far] * normal
+            normal = np.where(known, own, normal)
+        drawn = self._read(self._table_of[kind, far], expected, find_share(normal))
+        if gain is not None:
+            drawn = drawn * gain
+        if of.step:
+            drawn = np.round(drawn / of.step) * of.step
+        if of.ceiling:
+            drawn = np.minimum(drawn, of.ceiling)
+        return replace(sweep, intensity=drawn.astype(np.float32))
+
+    def _read(self, which: Array, expected: Array, level: Array) -> Array:
+        """The intensity (n,) at the ``level`` (n,), 0 to 1, of the table ``which`` (n,) about each expected one."""
+        _, most, columns = self._curves.shape
+        low: Array = np.zeros(len(which), np.int64)
+        for at in range(1, most - 1):
+            low += expected >= self._knots[which, at]
+        low = np.minimum(low, np.maximum(self._last[which] - 1, 0))
+        high = np.minimum(low + 1, most - 1)
+        left, right = self._knots[which, low], self._knots[which, high]
+        part = np.clip((expected - left) / np.where(right > left, right - left, 1.0), 0.0, 1.0)
+        along = level * (columns - 1)
+        column = np.minimum(along.astype(np.int64), columns - 2)
+        rest, flat = along - column, self._curves.reshape(-1)
+        cells = [(which * most + row) * columns + column for row in (low, high)]
+        below, above = (flat[cell] + rest * (flat[cell + 1] - flat[cell]) for cell in cells)
+        return np.asarray(below + part * (above - below))
 
 
 def _draw_normals(sweep: Sweep, seed: int, index: int) -> Array:
@@ -65,29 +146,6 @@ def _remember(sweep: Sweep, normal: Array, weight: float) -> Array:
     along[1:] = (along[1:] + weight * normal[order][:-1]) / np.sqrt(1.0 + weight * weight)
     found = np.empty_like(normal)
     found[order] = along
-    return found
-
-
-def _read_tables(scatter: IntensityScatter, which: Array, expected: Array, level: Array) -> Array:
-    """The intensity (n,) at the ``level`` (n,), 0 to 1, of the distribution about each expected one.
-
-    ``which`` (n,) numbers the tables.
-    """
-    found = np.empty(len(which))
-    for number in np.flatnonzero(np.bincount(which)).tolist():
-        own, table = np.flatnonzero(which == number), scatter.tables[number]
-        curves = np.array(table.quantiles)
-        rows, columns = curves.shape
-        place = np.interp(expected[own], table.expected, np.arange(rows))
-        low = np.minimum(place.astype(np.int64), max(rows - 2, 0))
-        along = level[own] * (columns - 1)
-        left = np.minimum(along.astype(np.int64), columns - 2)
-        part, flat, cell = along - left, curves.ravel(), low * columns + left
-        below = above = flat[cell] + part * (flat[cell + 1] - flat[cell])
-        if rows > 1:
-            cell = cell + columns
-            above = flat[cell] + part * (flat[cell + 1] - flat[cell])
-        found[own] = below + (place - low) * (above - below)
     return found
 
 
