@@ -37,8 +37,7 @@ def estimate_limits(
     layers.near(store.origin, 0.0)  # the layers are computed here, in stages of their own
     sectors, limit = BlindSectors(), RangeLimit()
     slope = 0.0 if log.sensor is None else log.sensor.beam_slope
-    count = min(len(log), max(_MIN_SWEEPS, min(len(log) // 2, _MAX_SWEEPS)))
-    numbers = np.unique(np.linspace(0, len(log) - 1, count).astype(int))
+    numbers = np.unique(np.linspace(0, len(log) - 1, count_sweeps(len(log))).astype(int))
     retracer: Retracer | None = None
     around: list[Layer] = []
     fired: list[tuple[Sweep, Sweep]] = []
@@ -58,6 +57,11 @@ def estimate_limits(
     gains = [found.find_gain(sweep.beam_ring) for sweep, _ in fired]
     pairs = [_pair(sweep, simulated, found, plan) for sweep, simulated in fired]
     return replace(found, scatter=estimate_scatter(pairs, gains, plan.labels.known))
+
+
+def count_sweeps(sweeps: int) -> int:
+    """How many of a log's ``sweeps`` are looked at."""
+    return min(sweeps, max(_MIN_SWEEPS, min(sweeps // 2, _MAX_SWEEPS)))
 
 
 def _are_same(layers: Sequence[Layer], others: Sequence[Layer]) -> bool:

@@ -53,7 +53,9 @@ class BuildConfig(Spec):
     def _check_quick(self) -> None:
         """Raise for settings that were given, and ask for what a quick build leaves out."""
         if self.refine != "none" and "refine" in self.model_fields_set:
-            raise SettingsError("refine", f"quick leaves refinement out, and {self.refine} asks for it; give one of them")
+            raise SettingsError(
+                "refine", f"quick leaves refinement out, and {self.refine} asks for it; give one of them"
+            )
         lasers = self.calibrate
         if lasers is not None and "azimuth_bias_prior_m" in lasers.model_fields_set and lasers.azimuth_bias_prior_m > 0:
             problem = "quick leaves the azimuth bias of lasers out; give 0, or leave quick out"

@@ -37,9 +37,7 @@ Refine = Annotated[
         "Adjust the world to the recorded beams after its first estimate: none, fast (hybrids) or full.",
     ),
 ]
-Quick = Annotated[
-    bool, flag("--quick", "First look: no refinement, no azimuth bias of lasers, no held-out evidence.")
-]
+Quick = Annotated[bool, flag("--quick", "First look: no refinement, no azimuth bias of lasers, no held-out evidence.")]
 QuickOfHoldout = Annotated[
     bool, flag("--quick", "With --holdout: build without refinement, azimuth bias and held-out evidence.")
 ]
