@@ -20,7 +20,7 @@ from resweep.build.stationary import fit as stationary
 from resweep.calibrate.config import CalibrateConfig
 from resweep.log import Log
 from resweep.neighbours import Neighbours
-from resweep.progress import MIN_STATED_S, ExpectedTime, Stages, is_shown, print_line
+from resweep.progress import MIN_STATED_S, ExpectedTime, Stages, is_shown, write_line
 from resweep.progress.expected import format_about
 
 LONG_S = 300.0  # from which on a command says what would take less
@@ -82,7 +82,7 @@ def open_stages(
         return Stages(stages, show=False)
     estimate = estimate_time(log, plan, stages)
     if shown and estimate.total_s >= MIN_STATED_S:
-        print_line(str(estimate))
+        write_line(str(estimate))
     if on_estimate is not None:
         on_estimate(estimate)
     return Stages(stages, show=show, expected=ExpectedTime(estimate.seconds))

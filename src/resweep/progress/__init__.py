@@ -30,9 +30,9 @@ __all__ = [
     "begin_stage",
     "is_shown",
     "open_progress",
-    "print_line",
     "set_verbosity",
     "track",
+    "write_line",
 ]
 
 RESTATE_PERIOD_S = 1.0  # between two looks at whether stages take as long as expected
@@ -65,7 +65,7 @@ def is_shown() -> bool:
     return sys.stderr is not None and not DisplayState.open and DisplayState.verbosity != Verbosity.QUIET
 
 
-def print_line(text: str) -> None:
+def write_line(text: str) -> None:
     """Print a line about the work on stderr, above its bar if it has one."""
     if sys.stderr is not None and DisplayState.verbosity != Verbosity.QUIET:
         DisplayState.last_line = time.perf_counter()
@@ -134,7 +134,7 @@ class Stages:
         assert self._expected is not None
         while not self._over.wait(RESTATE_PERIOD_S):
             if (line := self._expected.restate()) is not None:
-                print_line(line)
+                write_line(line)
 
     @property
     def has_bar(self) -> bool:

@@ -14,6 +14,7 @@ import typer
 from resweep.cli.shared.inputs import open_posed
 from resweep.errors import OutputError, ResweepError
 from resweep.files.strict_json import format_json
+from resweep.progress import write_line
 
 if TYPE_CHECKING:
     from resweep.build import BuildConfig
@@ -132,11 +133,11 @@ def print_plan(log: Log, config: BuildConfig, as_json: bool, cluster: str | None
 def report_estimate(estimate: TimeEstimate, config: BuildConfig, planned: bool = False) -> None:
     """Print how long a build takes where that is only ``planned``, and what would take less if it is long."""
     if planned:
-        typer.echo(str(estimate), err=True)
+        write_line(str(estimate))
     if estimate.is_long:
         quick = "" if config.quick else "--quick (no refinement, no azimuth bias) is for a first look; "
         plan = "" if planned else "; --dry-run only prints the plan"
-        typer.echo(f"long build: {quick}fewer sweeps (--sweeps 0:60) take less{plan}", err=True)
+        write_line(f"long build: {quick}fewer sweeps (--sweeps 0:60) take less{plan}")
 
 
 def build_world(
