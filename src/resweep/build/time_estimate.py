@@ -15,7 +15,7 @@ from resweep.build.plan import Plan
 from resweep.build.refine import refine
 from resweep.build.settings.hybrid import HybridConfig
 from resweep.build.settings.refine import REFINEMENTS
-from resweep.build.settings.splats import LONG_SWEEPS
+from resweep.build.settings.splats import LONG_SWEEPS, SplatConfig
 from resweep.build.stationary import fit as stationary
 from resweep.calibrate.config import CalibrateConfig
 from resweep.log import Log
@@ -101,7 +101,8 @@ def estimate_time(log: Log, plan: Plan, stages: Sequence[str]) -> TimeEstimate:
     if sum(work.values()) + len(log) * decode_s > _MEASURED_S:
         pace = measure_pace()
     if plan.calibrates and len(stages) > 1:  # limits are estimated once the layers are there
-        work[stages[-2]] = work.get(stages[-2], 0.0) + _LIMITS * limits.count_sweeps(len(log)) * len(first) / 1e6
+        looked_at = limits.count_sweeps(len(log), plan.config.quick)
+        work[stages[-2]] = work.get(stages[-2], 0.0) + _LIMITS * looked_at * len(first) / 1e6
     seconds = {name: pace * work.get(name, 0.0) for name in stages}
     seconds[stages[0]] += len(log) * decode_s
     return TimeEstimate(seconds, len(log), first.n_beams)
@@ -120,7 +121,7 @@ def count_work(plan: Plan, returns: int, sweeps: int) -> dict[str, float]:
         finding, covering, learning = STAGES[plan.method]
         work |= {finding: _count_finding(config) * points, covering: _SPLATS * kept, learning: _VOLUMES * points}
     else:
-        work |= {STAGES[plan.method][0]: _COVER[plan.method] * kept}
+        work |= {STAGES[plan.method][0]: _COVER[plan.method] * (kept if isinstance(config, SplatConfig) else points)}
     if config.refine != "none":
         taking = min(sweeps, REFINEMENTS[config.refine].sweeps)
         work[refine.STAGE] = (_TRIED if config.refine == "full" else _REFINED) * taking * each
