@@ -97,6 +97,7 @@ def test_stages_say_so_while_they_are_open(
     [
         (3, "10 s"),
         (42, "40 s"),
+        (63, "1 min"),
         (86, "1 min 30 s"),
         (119, "2 min"),
         (305, "5 min"),

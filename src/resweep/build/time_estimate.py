@@ -30,7 +30,7 @@ _MEASURED_S = 5.0  # of work, from which on it is worth measuring the machine; c
 # unlabelled ones of KITTI raw 0051, and of four of the former for the other methods. They are within a factor of two.
 _READ = 0.9
 _LABELLED, _DESCRIBED, _PERMEABILITY, _LIKELIHOOD = 0.6, 2.0, 3.0, 15.0
-_COVER = {"SplatConfig": 6.0, "SurfelConfig": 3.0, "VolumeConfig": 3.0, "MeshConfig": 30.0}
+_COVER = {"SplatConfig": 7.0, "SurfelConfig": 3.0, "VolumeConfig": 3.0, "MeshConfig": 14.0}
 _SPLATS, _VOLUMES = 5.5, 2.5  # of a hybrid
 _THINNED = 0.6  # of the splats of a long log
 _AT_REST = (6.0, 12.0)

@@ -72,4 +72,4 @@ def format_about(seconds: float) -> str:
     """A duration as rough as it is known: ``40 s``, ``4 min``, ``1 h 20 min``."""
     step = 10 if seconds < 90 else 60 if seconds < 3000 else 600
     rounded = max(round(seconds / step), 1) * step
-    return f"{rounded // 60} min" if 60 < rounded < 3600 and rounded % 60 == 0 else format_seconds(rounded)
+    return f"{rounded // 60} min" if 60 <= rounded < 3600 and rounded % 60 == 0 else format_seconds(rounded)

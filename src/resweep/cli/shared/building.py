@@ -137,7 +137,7 @@ def report_estimate(estimate: TimeEstimate, config: BuildConfig, planned: bool =
     if estimate.is_long:
         quick = "" if config.quick else "--quick (no refinement, no azimuth bias) is for a first look; "
         plan = "" if planned else "; --dry-run only prints the plan"
-        write_line(f"long build: {quick}fewer sweeps (--sweeps 0:60) take less{plan}")
+        write_line(f"long build: {quick}fewer sweeps (--sweeps A:B) take less{plan}")
 
 
 def build_world(
