@@ -59,7 +59,7 @@ def test_a_stage_that_does_not_end_is_noticed_before_its_end(clock: Clock) -> No
     lines = [line for line in said if line is not None]
     assert 1 <= len(lines) <= 4  # ever farther apart
     assert lines[0].startswith("expected to take longer: about ")
-    assert said.index(lines[0]) < 300
+    assert said.index(lines[0]) < 150  # the stages that follow are expected to be slow too
 
 
 def test_a_faster_pace_is_said_too_but_resumed_stages_are_none(clock: Clock) -> None:
