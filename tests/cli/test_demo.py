@@ -144,7 +144,8 @@ def test_an_earlier_demo_is_replaced_only_when_asked(tmp_path: Path, resweep: An
     assert "not written by the demo" in resweep("demo", "--overwrite").err
     for args, message in (
         (["moon"], "no such demo"),
-        (["meadow", "--sensor", "livox-avia"], "leave out --log and --sensor"),
+        (["meadow", "--sensor", "livox-avia"], "leave out --log, --sensor and --quick"),
+        (["meadow", "--quick"], "leave out --log, --sensor and --quick"),
         (["-o", "new", "--log", "absent"], "absent"),
         (["-o", "new", "--sensor", "velodyne-hdl-33"], "velodyne-hdl-32e"),
     ):

@@ -138,8 +138,17 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(resweep: Any, log: str) ->
     result = resweep("build", log, "-o", "w.world", "--dry-run")
     assert result.status == 0, result.err
     assert "kind: HybridConfig" in result.out
+    assert "expected to take about " in result.err
     plan = json.loads(
         resweep("build", log, "-o", "w.world", "--dry-run", "--json", "-m", "surfels").out.splitlines()[-1]
     )
     assert plan["kind"] == "SurfelConfig"
     assert not Path("w.world").exists()
+
+
+def test_quick_is_for_what_is_built(resweep: Any, log: str) -> None:
+    result = resweep("evaluate", log, log, "--quick")
+    assert (result.status, result.err.count("\n")) == (1, 1)
+    assert "--quick: is how a world is built with --holdout" in result.err
+    result = resweep("evaluate", log, "--holdout", "0", "--quick", "--refine", "full")
+    assert "--quick leaves refinement out; give one of them" in result.err

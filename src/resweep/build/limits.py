@@ -24,6 +24,7 @@ from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import Layer, World
 
 _MIN_SWEEPS, _MAX_SWEEPS = 6, 12  # that are looked at: half of the log's, spread over it
+_QUICK_SWEEPS = 3  # by a quick build
 _NEAR_M = 120.0  # around a sweep, within which the layers are looked at
 
 
@@ -37,8 +38,7 @@ def estimate_limits(
     layers.near(store.origin, 0.0)  # the layers are computed here, in stages of their own
     sectors, limit = BlindSectors(), RangeLimit()
     slope = 0.0 if log.sensor is None else log.sensor.beam_slope
-    count = min(len(log), max(_MIN_SWEEPS, min(len(log) // 2, _MAX_SWEEPS)))
-    numbers = np.unique(np.linspace(0, len(log) - 1, count).astype(int))
+    numbers = np.unique(np.linspace(0, len(log) - 1, count_sweeps(len(log), plan.config.quick)).astype(int))
     retracer: Retracer | None = None
     around: list[Layer] = []
     fired: list[tuple[Sweep, Sweep]] = []
@@ -58,6 +58,11 @@ def estimate_limits(
     gains = [found.find_gain(sweep.beam_ring) for sweep, _ in fired]
     pairs = [_pair(sweep, simulated, found, plan) for sweep, simulated in fired]
     return replace(found, scatter=estimate_scatter(pairs, gains, plan.labels.known))
+
+
+def count_sweeps(sweeps: int, quick: bool) -> int:
+    """How many of a log's ``sweeps`` are looked at, by a ``quick`` build or another."""
+    return min(sweeps, _QUICK_SWEEPS if quick else max(_MIN_SWEEPS, min(sweeps // 2, _MAX_SWEEPS)))
 
 
 def _are_same(layers: Sequence[Layer], others: Sequence[Layer]) -> bool:

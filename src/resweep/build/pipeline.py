@@ -28,6 +28,7 @@ from resweep.build.sizes import AT_ONCE, check_workers
 from resweep.build.stationary import fit as stationary
 from resweep.build.store import LayerStore, MapStore
 from resweep.build.tiles.tiled import scatter_log
+from resweep.build.time_estimate import OnEstimate, open_stages
 from resweep.build.whole import WholeMap, WholePart
 from resweep.calibrate.calibrate import CalibrationResult
 from resweep.calibration import Calibration
@@ -38,7 +39,7 @@ from resweep.map.checkpoints import Checkpoints
 from resweep.map.map import Map, calibrate_log
 from resweep.memory import format_memory, parse_memory
 from resweep.prepare.spool import open_spool
-from resweep.progress import Stages, begin_stage
+from resweep.progress import begin_stage
 from resweep.remote import discard_stage, find_path, lock_output, stage
 from resweep.sensors.infer.inferred_drive import prepare_drive
 from resweep.work import Threads, Workers, is_here
@@ -58,6 +59,7 @@ class BuildRun:
     checkpoints: Checkpoints
     folder: Path | None
     progress: bool
+    on_estimate: OnEstimate | None = None
 
 
 @overload
@@ -71,6 +73,7 @@ def build(
     workers: Workers | None = None,
     progress: bool = True,
     checkpoints: Checkpoints | None = None,
+    on_estimate: OnEstimate | None = None,
 ) -> World: ...
 @overload
 def build(
@@ -85,6 +88,7 @@ def build(
     resume: bool = True,
     progress: bool = True,
     checkpoints: Checkpoints | None = None,
+    on_estimate: OnEstimate | None = None,
 ) -> World | StreamedWorld: ...
 def build(
     log: Log,
@@ -98,6 +102,7 @@ def build(
     resume: bool = True,
     progress: bool = True,
     checkpoints: Checkpoints | None = None,
+    on_estimate: OnEstimate | None = None,
 ) -> World | StreamedWorld:
     """A world built from a log of any length; the type of ``config`` says of which kind (default: `HybridConfig`).
 
@@ -108,6 +113,9 @@ def build(
     divided into tiles. A build with a ``path`` that was stopped goes on when it is
     called again with the same arguments, unless ``resume`` is false: finished steps are kept in ``PATH.partial``, or in
     ``checkpoints``, which stay for the caller to remove.
+
+    ``progress`` begins with how long the build is expected to take, if that is 20 s or more, and says so again when it
+    turns out wrong. ``on_estimate`` is called with the same `TimeEstimate`, however short.
 
     Example: ``world = rs.build(rs.open_log("kitti/sequences/00")[:150], rs.SplatConfig(k=60))``
     """
@@ -123,7 +131,7 @@ def build(
         check_workers(plan.tile_m, plan.square_points, run.count, bound)
     if target is None:
         with _open_scratch(plan, log, run, progress, checkpoints) as how:
-            world = _build(log, plan, None, how, bound, overwrite)
+            world = _build(log, plan, None, replace(how, on_estimate=on_estimate), bound, overwrite)
             assert world is not None
             return world
     with lock_output(target):
@@ -133,7 +141,8 @@ def build(
         if not resume and folder.exists():
             shutil.rmtree(folder)
         kept = checkpoints or open_checkpoints(folder, log, plan)
-        world = _build(log, plan, target, BuildRun(run, kept, kept.folder, progress), bound, overwrite)
+        how = BuildRun(run, kept, kept.folder, progress, on_estimate)
+        world = _build(log, plan, target, how, bound, overwrite)
         if checkpoints is None:
             kept.remove()
         discard_stage(target)
@@ -144,7 +153,7 @@ def _build(log: Log, plan: Plan, path: Path | None, run: BuildRun, memory: int, 
     prepared = prepare(log, plan)
     plan = replace(plan, placed=None)
     spool = open_spool(prepared, memory // _SPOOL_SHARE, run.folder)
-    with spool as prepared, Stages(list_stages(plan), show=run.progress):
+    with spool as prepared, open_stages(prepared, plan, list_stages(plan), run.progress, run.on_estimate):
         lasers = calibrate(prepared, plan, run)
         plan = plan.with_lasers(None if lasers is None else lasers.calibration)
         store = accumulate(prepared, lasers, plan, run)

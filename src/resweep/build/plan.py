@@ -13,6 +13,7 @@ from resweep.build.refusals import MIN_TRIAL_SWEEPS, check_refinement, check_unr
 from resweep.build.settings.base import BuildConfig
 from resweep.build.settings.hybrid import HybridConfig
 from resweep.build.settings.mesh import MeshConfig
+from resweep.build.settings.quick import choose_quick
 from resweep.build.settings.splats import LONG_SWEEPS, LONG_THIN_M, SplatSettings
 from resweep.build.settings.volumes import SPARSE_RAD, VolumeSettings
 from resweep.build.sizes import MAX_TILE_M, MIN_TILE_M, choose_tiles, count_bytes, count_points
@@ -126,6 +127,7 @@ def resolve(
         given = _choose_evidence(given, log) if directions is None else _resolve_stationary(given)
     labels = given.map.choose_labels(log)
     given = _choose_calibration(_choose_by_labels(given, read, labels, reasons), log, placed is not None, reasons)
+    given = choose_quick(given, log, placed is not None, reasons)
     tile, square = choose_tiles(read, given, tile_m, bound, directions is not None, reasons)
     return Plan(
         config=given if given.calibrate is not None else _choose_incidence(given, None),

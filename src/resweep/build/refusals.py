@@ -42,6 +42,8 @@ def check_unread_at_rest(log: Log, config: HybridConfig, tile_m: float | None) -
         unread.append("tile_m")
     if config.refine != "none" and "refine" in config.model_fields_set:
         unread.append("refine")
+    if config.quick:
+        unread.append("quick")
     if unread:
         raise ResweepError(
             f"log '{log.name}': its sensor stood still, so that each direction is learned by itself and "

@@ -17,19 +17,25 @@ from types import TracebackType
 from typing import TypeVar
 
 from resweep.progress.display import BarDisplay, DisplayState, LineDisplay, Progress, Verbosity, format_seconds
+from resweep.progress.expected import MIN_STATED_S, ExpectedTime
 
 __all__ = [
+    "MIN_STATED_S",
+    "ExpectedTime",
     "Heartbeat",
     "Progress",
     "SilentProgress",
     "Stages",
     "Verbosity",
     "begin_stage",
+    "is_shown",
     "open_progress",
     "set_verbosity",
     "track",
+    "write_line",
 ]
 
+RESTATE_PERIOD_S = 1.0  # between two looks at whether stages take as long as expected
 SILENCE_S = 20.0  # after which a command that shows no progress says that it still works
 
 T = TypeVar("T")
@@ -52,6 +58,18 @@ def open_progress(show: bool = True) -> Progress:
 
 def _open_display() -> BarDisplay | LineDisplay:
     return BarDisplay() if sys.stderr.isatty() and DisplayState.verbosity == Verbosity.NORMAL else LineDisplay()
+
+
+def is_shown() -> bool:
+    """Whether progress that is opened now would be shown."""
+    return sys.stderr is not None and not DisplayState.open and DisplayState.verbosity != Verbosity.QUIET
+
+
+def write_line(text: str) -> None:
+    """Print a line about the work on stderr, above its bar if it has one."""
+    if sys.stderr is not None and DisplayState.verbosity != Verbosity.QUIET:
+        DisplayState.last_line = time.perf_counter()
+        print(text, file=sys.stderr, flush=True)
 
 
 def track(items: Iterable[T], what: str, *, total: int | None = None, show: bool = True) -> Iterator[T]:
@@ -85,24 +103,38 @@ class Stages:
     """The stages of a long piece of work, by name: ``with Stages(("reading", "building")) as stages``.
 
     Each is one piece of work, named ``stage 2 of 5, ...``; progress that is opened meanwhile is shown as part of it.
+    A line says so when they take another time than was ``expected``.
     """
 
-    def __init__(self, names: Sequence[str], show: bool = True) -> None:
+    def __init__(self, names: Sequence[str], show: bool = True, expected: ExpectedTime | None = None) -> None:
         self.names = tuple(names)
-        shown = show and not DisplayState.open and sys.stderr is not None and DisplayState.verbosity != Verbosity.QUIET
-        self._display: BarDisplay | LineDisplay | None = _open_display() if shown else None
+        self._expected = expected
+        self._over = threading.Event()
+        self._watch = threading.Thread(target=self._restate, daemon=True)
+        self._display: BarDisplay | LineDisplay | None = _open_display() if show and is_shown() else None
         self._at = ""
 
     def __enter__(self) -> Stages:
         if self._display is not None:
             DisplayState.open.append(self)
             self._display.begin()
+            if self._expected is not None:
+                self._watch.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._display is not None:
+            self._over.set()
+            if self._expected is not None:
+                self._watch.join()
             DisplayState.open.remove(self)
             self._display.end(error is None)
+
+    def _restate(self) -> None:
+        assert self._expected is not None
+        while not self._over.wait(RESTATE_PERIOD_S):
+            if (line := self._expected.restate()) is not None:
+                write_line(line)
 
     @property
     def has_bar(self) -> bool:
@@ -112,6 +144,8 @@ class Stages:
     def begin(self, name: str) -> None:
         """Begin the stage of that name, one of ``names``."""
         self._at = f"stage {self.names.index(name) + 1} of {len(self.names)}"
+        if self._expected is not None:
+            self._expected.begin(name)
         if self._display is not None:
             self._display.start(f"{self._at}, {name}")
 

@@ -21,7 +21,8 @@ class BuildConfig(Spec):
     beams. ``refine`` says whether the world is then adjusted to the recorded beams by their likelihood
     (`refine.refine`): not at all (``none``), by three rounds of steps (``fast``, the default of hybrids), or by as many
     as help (``full``). With ``complete``, ground and façades are continued where nothing was
-    recorded; what is completed is marked (`resweep.build.complete`).
+    recorded; what is completed is marked (`resweep.build.complete`). ``quick`` is for a first look: what takes long is
+    left out (`settings.quick`).
     """
 
     refinable: ClassVar[bool] = True
@@ -32,6 +33,7 @@ class BuildConfig(Spec):
     cloud: CloudConfig = CloudConfig()
     refine: Refine = "none"
     complete: bool = False
+    quick: bool = False
 
     @property
     def can_be_tiled(self) -> bool:
@@ -44,4 +46,17 @@ class BuildConfig(Spec):
             raise SettingsError("refine", "only splats, volumes and hybrids are refined; leave it at none")
         if self.complete and not self.continues:
             raise SettingsError("complete", "a mesh is not continued where nothing was recorded; leave it out")
+        if self.quick:
+            self._check_quick()
         return self
+
+    def _check_quick(self) -> None:
+        """Raise for settings that were given, and ask for what a quick build leaves out."""
+        if self.refine != "none" and "refine" in self.model_fields_set:
+            raise SettingsError(
+                "refine", f"quick leaves refinement out, and {self.refine} asks for it; give one of them"
+            )
+        lasers = self.calibrate
+        if lasers is not None and "azimuth_bias_prior_m" in lasers.model_fields_set and lasers.azimuth_bias_prior_m > 0:
+            problem = "quick leaves the azimuth bias of lasers out; give 0, or leave quick out"
+            raise SettingsError("calibrate.azimuth_bias_prior_m", problem)

@@ -69,6 +69,12 @@ class HybridConfig(BuildConfig):
         """Whether its volumes depend on what is around them only."""
         return self.volumes.is_local
 
+    def _check_quick(self) -> None:
+        super()._check_quick()
+        if "likelihood" in self.evidence and "evidence" in self.model_fields_set:
+            problem = "quick leaves the likelihood of held-out sweeps out; give permeability alone, or leave quick out"
+            raise SettingsError("evidence", problem)
+
     @field_validator("splats", "volumes", mode="before")
     @classmethod
     def _take_part(cls, value: Any, info: ValidationInfo) -> Any:

@@ -46,11 +46,17 @@ class DemoResults:
 
 
 def make_main_job(
-    output: Path, seed: int, sensor: Sensor, log: Log | None = None, sweeps: int | None = None
+    output: Path,
+    seed: int,
+    sensor: Sensor,
+    log: Log | None = None,
+    sweeps: int | None = None,
+    quick: bool = False,
 ) -> DemoResults:
     """Write the demo of the synthetic street, or of ``log``, to the folder ``output``, whole or not at all.
 
-    ``sweeps`` of the street are recorded, if given. One sweep, in the middle, is held out of the world.
+    ``sweeps`` of the street are recorded, if given. One sweep, in the middle, is held out of the world, which is built
+    without what takes long if ``quick``.
     """
     from resweep.files import atomic_folder
     from resweep.progress import open_progress
@@ -62,7 +68,7 @@ def make_main_job(
         results.lines.append(("recorded", _describe_recording(log)))
         results.note_time("record")
         held = len(log) // 2
-        world, report = _build_and_compare(log, held, folder)
+        world, report = _build_and_compare(log, held, folder, quick)
         results.note_time("build and compare")
         bank = _cut_out(log, folder, results)
         results.note_time("cut out")
@@ -106,14 +112,14 @@ def _describe_recording(log: Log) -> str:
     return f"{len(log)} sweeps of {log.sensor_name or 'an unknown sensor'} over {metres:.0f} m{objects}"
 
 
-def _build_and_compare(log: Log, held: int, folder: Path) -> tuple[World, Report]:
+def _build_and_compare(log: Log, held: int, folder: Path, quick: bool) -> tuple[World, Report]:
     """The world of all sweeps but one, saved, and how it compares with that one."""
     from resweep.build import HybridConfig, MapConfig
     from resweep.build.pipeline import build
     from resweep.evaluation.holdout import holdout
 
     # Boxes say which cars drive; labels of a simulated drive do not.
-    config = HybridConfig(map=MapConfig(moving="boxes" if log[held].boxes is not None else "auto"))
+    config = HybridConfig(map=MapConfig(moving="boxes" if log[held].boxes is not None else "auto"), quick=quick)
     built: list[World] = []
 
     def build_world(rest: Log) -> World:

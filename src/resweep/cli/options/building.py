@@ -37,6 +37,11 @@ Refine = Annotated[
         "Adjust the world to the recorded beams after its first estimate: none, fast (hybrids) or full.",
     ),
 ]
+Quick = Annotated[bool, flag("--quick", "First look: no refinement, no azimuth bias of lasers, no held-out evidence.")]
+QuickOfHoldout = Annotated[
+    bool, flag("--quick", "With --holdout: build without refinement, azimuth bias and held-out evidence.")
+]
+QuickDemo = Annotated[bool, flag("--quick", "Build the world without refinement, as resweep build --quick does.")]
 Config = Annotated[Path | None, typer.Option("--config", "-c", help="A YAML file of settings.")]
 Settings = Annotated[list[str] | None, setting("One setting, such as map.drop_movable=true; repeatable.")]
 SettingsOfHoldout = Annotated[

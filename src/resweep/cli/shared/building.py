@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,11 @@ import typer
 from resweep.cli.shared.inputs import open_posed
 from resweep.errors import OutputError, ResweepError
 from resweep.files.strict_json import format_json
+from resweep.progress import write_line
 
 if TYPE_CHECKING:
     from resweep.build import BuildConfig
+    from resweep.build.time_estimate import TimeEstimate
     from resweep.log import Log
     from resweep.pose import Array
 
@@ -115,13 +118,26 @@ class Recordings:
 
 def print_plan(log: Log, config: BuildConfig, as_json: bool, cluster: str | None, **options: Any) -> None:
     """Print how a world would be built; what could not be built so is an error here too."""
+    from resweep.build.pipeline import list_stages, prepare
     from resweep.build.plan import resolve
     from resweep.build.refusals import check_tiles_for_workers
+    from resweep.build.time_estimate import estimate_time
 
     plan = resolve(log, config, progress=True, **options)
     if cluster is not None:
         check_tiles_for_workers(plan.config, plan.stationary)
     typer.echo(format_json(plan.to_dict()) if as_json else str(plan).rstrip())
+    report_estimate(estimate_time(prepare(log, plan), plan, list_stages(plan)), config, planned=True)
+
+
+def report_estimate(estimate: TimeEstimate, config: BuildConfig, planned: bool = False) -> None:
+    """Print how long a build takes where that is only ``planned``, and what would take less if it is long."""
+    if planned:
+        write_line(str(estimate))
+    if estimate.is_long:
+        quick = "" if config.quick else "--quick (no refinement, no azimuth bias) is for a first look; "
+        plan = "" if planned else "; --dry-run only prints the plan"
+        write_line(f"long build: {quick}fewer sweeps (--sweeps A:B) take less{plan}")
 
 
 def build_world(
@@ -132,7 +148,8 @@ def build_world(
     from resweep.cluster import open_workers
 
     with open_workers(cluster) as workers:
-        build(log, config, output, workers=workers, **options)
+        on_estimate = partial(report_estimate, config=config)
+        build(log, config, output, workers=workers, on_estimate=on_estimate, **options)
     for line in recordings.skipped:
         typer.echo(line, err=True)
     facts = _print_world(output, recordings.seconds)

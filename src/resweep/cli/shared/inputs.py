@@ -241,9 +241,11 @@ def parse_scanner(text: str | None, logs: int) -> list[str]:
     return [f"cloud.scanner=[{','.join(repr(value) for value in values)}]"]
 
 
-def add_refinement(settings: list[str] | None, refine: str | None) -> list[str]:
-    """The settings of ``--set`` with what ``--refine`` gives, if it is given."""
-    return [*(settings or []), *([] if refine is None else [f"refine={refine}"])]
+def add_refinement(settings: list[str] | None, refine: str | None, quick: bool = False) -> list[str]:
+    """The settings of ``--set`` with what ``--refine`` and ``--quick`` give, if they are given."""
+    if quick and refine not in (None, "none"):
+        raise ResweepError(f"--quick --refine {refine}: --quick leaves refinement out; give one of them")
+    return [*(settings or []), *([] if refine is None else [f"refine={refine}"]), *(["quick=true"] if quick else [])]
 
 
 def nest_settings(settings: list[str], given: dict[str, Any] | None = None) -> dict[str, Any]:

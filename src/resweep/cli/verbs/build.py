@@ -29,6 +29,7 @@ def build(
     drop_nan: recordings.DropBadPoints = False,
     complete: building.Complete = False,
     refine: building.Refine = None,
+    quick: building.Quick = False,
     keep_going: recordings.KeepGoingLogs = False,
     overwrite: outputs.OverwriteWorld = False,
     resume: outputs.Resume = True,
@@ -47,6 +48,7 @@ def build(
       resweep build kitti/sequences/00 -o town.world --sweeps 0:150
       resweep build drive1 drive2 -o place.world --method splats-descriptors --set map.ego_radius_m=2.5
       resweep build drive.bag -o place.world --odometry --refine full
+      resweep build drive.bag -o place.world --quick
       resweep build drive.bag -o place.world --dry-run
       resweep build kitti/sequences/00 -o town.world --memory 4GB --cluster local:4
       resweep build tiles -o hill.world --bounds 448000,5411000,448200,5411200
@@ -59,7 +61,7 @@ def build(
 
     check_world_folder(output, overwrite or dry_run)
     settings = [*(set_ or []), *parse_scanner(scanner, len(logs)), *(["complete=true"] if complete else [])]
-    chosen = read_build_config(method, config, add_refinement(settings, refine))
+    chosen = read_build_config(method, config, add_refinement(settings, refine, quick))
     check_odometry(odometry, poses)
     cloud = {**parse_cloud(bounds, resolution, intensity_scale), **({"drop_nan": True} if drop_nan else {})}
     how = {"poses": poses, "pose_rate": pose_rate, "format": format, "labels": labels, **cloud}

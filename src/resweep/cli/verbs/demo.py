@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from resweep.cli.options import outputs, pictures, recordings, running, sensing
+from resweep.cli.options import building, outputs, pictures, recordings, running, sensing
 from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import locks
 
@@ -16,6 +16,7 @@ def demo(
     log: recordings.OwnLog = None,
     sweeps: recordings.DemoSweeps = None,
     odometry: recordings.OdometryIfNone = False,
+    quick: building.QuickDemo = False,
     sensor: sensing.OtherSensor = None,
     seed: running.SeedOfPlace = 0,
     browser: pictures.BrowserOfReport = True,
@@ -30,6 +31,7 @@ def demo(
     Examples:
       resweep demo
       resweep demo --log kitti/sequences/00 --sensor velodyne-vlp-16 -o my-demo
+      resweep demo --log kitti/sequences/00 --quick -o first-look
       resweep demo meadow
     """
     from resweep.cli.demos.main_job import SENSOR, make_main_job
@@ -40,7 +42,7 @@ def demo(
     from resweep.cli.shared.targets import check_folder
     from resweep.sensors import load_sensor
 
-    check_place(place, of_street=log is not None or sensor is not None)
+    check_place(place, of_street=log is not None or sensor is not None or quick)
     check_folder(output, overwrite)
     check_replaceable(output)
     if place == "meadow":
@@ -49,7 +51,7 @@ def demo(
         return
     chosen = load_sensor(SENSOR if sensor is None else sensor)
     recorded = None if log is None else open_own(log, sweeps or recordings.DEMO_SWEEPS, odometry)
-    results = make_main_job(output, seed, chosen, recorded, sweeps)
+    results = make_main_job(output, seed, chosen, recorded, sweeps, quick)
     print_results(output, results, log, as_json)
     if browser:
         open_report(output)

@@ -20,6 +20,7 @@ def evaluate(
     method: building.MethodOfHoldout = "hybrid",
     set_: building.SettingsOfHoldout = None,
     refine: building.Refine = None,
+    quick: building.QuickOfHoldout = False,
     realism: sensing.Realism = None,
     ideal: sensing.Ideal = False,
     labels: recordings.Labels = None,
@@ -61,6 +62,7 @@ def evaluate(
     held = holdout is not None or every is not None
     if not held:
         refuse("--odometry", odometry, "goes with --holdout; sweeps are compared in their own frames without it")
+        refuse("--quick", quick, "is how a world is built with --holdout; SIM was simulated before")
         refuse("--ideal", ideal, "changes what is simulated with --holdout; SIM was simulated before")
         refuse("--realism", realism, "changes what is simulated with --holdout; SIM was simulated before")
         report = compare_logs(sim, real, keep_going, how, cluster, **shown)
@@ -69,7 +71,7 @@ def evaluate(
             raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
         refuse("--cluster", cluster, "compares two logs; with --holdout one process builds and compares")
         check_odometry(odometry, poses)
-        config = build_config(method, add_refinement(set_, refine))  # a mistake raises before anything is read
+        config = build_config(method, add_refinement(set_, refine, quick))  # a mistake raises before anything is read
         report = hold_out(
             sim, keep_going, how, odometry, realism, holdout, every, config, output, noise=not ideal, **shown
         )
