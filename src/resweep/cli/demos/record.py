@@ -21,6 +21,4 @@ def check_place(text: str, of_street: bool) -> None:
         known = nearest_names(text, ("street", "meadow"))
         raise ResweepError(f"demo '{text}': no such demo; {known} Your own recording: --log PATH")
     if text == "meadow" and of_street:
-        raise ResweepError(
-            "demo meadow: has its own sensors and builds from no log; leave out --log, --sensor and --quick"
-        )
+        raise ResweepError("demo meadow: has its own sensors and no log; leave out --log, --sensor and --quick")
