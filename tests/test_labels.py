@@ -259,9 +259,11 @@ TELLING_IDS = set(load_labels("semantickitti").classes) - {0, 1, 10, 16, 20, 30,
 def test_ids_of_semantickitti_stand_in_its_file_only() -> None:
     """A table of its ids elsewhere would drift from the vocabulary, or be applied to another dataset's ids."""
     root = Path(resweep.__file__).parent
+    fields = root / "inference" / "onnx_file.py"  # numbers of fields in protocol buffers
     found = {
         path.relative_to(root).as_posix(): tables_of(TELLING_IDS, path.read_text(encoding="utf-8"))
         for path in root.rglob("*.py")
+        if path != fields
     }
     assert {name: lines for name, lines in found.items() if lines} == {}
 

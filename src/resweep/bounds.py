@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MAX_POSITION_M = 5e7
 MAX_RANGE_M = 1e5
+MAX_SPAN_M = 1e7
 MAX_TIME_S = 1e11
 MAX_INTENSITY = 2.0**32
 MAX_OBJECT_M = 1e4
@@ -29,6 +30,7 @@ UNIT_TOLERANCE = 1e-3  # of the length of a direction
 
 _POSITION = "national grids with the zone before the easting reach 46,000 km, and no place in metres is farther"
 _RANGE = "a float32 of metres beyond is off by a centimetre; check the unit, or cut the cloud into tiles"
+_SPAN = "a cloud in metres spans a quarter of the Earth at most; cut off the points that lie farther"
 _TIME = "a double of seconds beyond does not resolve the firing of a laser; check the unit"
 _INTENSITY = "no field of points has more than 32 bits"
 _SHAPE = "no part of a world is larger than what a sensor can see, in metres"
@@ -89,9 +91,10 @@ def check_times(what: str, times: ArrayLike) -> None:
     check_within(f"{what}: time", times, -MAX_TIME_S, MAX_TIME_S, _TIME)
 
 
-def check_sweep(sweep: Sweep) -> Sweep:
+def check_sweep(sweep: Sweep, placed: bool = True) -> Sweep:
     """``sweep`` if it can have been measured; else `SweepError` says which row of which column cannot.
 
+    Where the position of its sensor is unknown (not ``placed``), ranges are distances from the zero of its coordinates.
     Its pose, motion and boxes were checked when they were made, but not that boxes are near. Columns of ``extra`` and
     ``beam_extra`` may hold anything, as nobody knows what they mean.
     """
@@ -99,7 +102,8 @@ def check_sweep(sweep: Sweep) -> Sweep:
     check_within("sweep: origin of beam", _take_shared(sweep.beam_origin), -MAX_RANGE_M, MAX_RANGE_M, _RANGE)
     _check_directions("sweep: direction of beam", _take_shared(sweep.beam_direction))
     check_times("sweep: beam", sweep.beam_time)
-    check_within("sweep: range", sweep.range, 0.0, MAX_RANGE_M, _RANGE)
+    reach, reason = (MAX_RANGE_M, _RANGE) if placed else (MAX_SPAN_M, _SPAN)
+    check_within("sweep: range", sweep.range, 0.0, reach, reason)
     check_within("sweep: intensity", sweep.intensity, -MAX_INTENSITY, MAX_INTENSITY, _INTENSITY)
     if sweep.boxes is not None:
         check_within("sweep: centre of box", sweep.boxes.centre, -MAX_RANGE_M, MAX_RANGE_M, _RANGE)

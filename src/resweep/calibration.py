@@ -107,7 +107,7 @@ class Calibration:
     ``incidence_exponent`` the power of the cosine of incidence by which reported intensities fall. ``range_limit_m``,
     if it is known, is the farthest that the recording has a return from, where more would have returned from beyond:
     sensors and writers of datasets cut off at a range. ``scatter``, if it is known, is how intensities and ranges
-    scatter, and which returns are lost.
+    scatter, and which returns are lost. ``intensity_scale``, if it is known, is the full scale of intensities.
     """
 
     elevation_rad: Array
@@ -121,6 +121,7 @@ class Calibration:
     azimuth_bias_m: Array | None = None
     range_limit_m: float | None = None
     scatter: SensorScatter | None = None
+    intensity_scale: float | None = None
 
     def __post_init__(self) -> None:
         if self.range_slope is None:
@@ -143,6 +144,8 @@ class Calibration:
                 raise ResweepError("calibration: gain must have one value above 0 a ring")
         if self.range_limit_m is not None and not self.range_limit_m > 0.0:
             raise ResweepError("calibration: range_limit_m must be above 0")
+        if self.intensity_scale is not None and not self.intensity_scale > 0.0:
+            raise ResweepError("calibration: intensity_scale must be above 0")
         if self.incidence_exponent is not None and not 0.0 <= self.incidence_exponent <= 2.0:
             raise ResweepError("calibration: incidence_exponent must be from 0 to 2")
         if self.blind is None:
@@ -291,6 +294,8 @@ class Calibration:
             known["range_limit_m"] = self.range_limit_m
         if self.scatter is not None:
             known["scatter"] = self.scatter.model_dump(mode="json", exclude_none=True)
+        if self.intensity_scale is not None:
+            known["intensity_scale"] = self.intensity_scale
         return known
 
     @classmethod
@@ -309,6 +314,7 @@ class Calibration:
             data.get(_AZIMUTH_BIAS_KEY),
             data.get("range_limit_m"),
             None if scatter is None else SensorScatter(**scatter),
+            data.get("intensity_scale"),
         )
 
 

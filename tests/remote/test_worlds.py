@@ -200,7 +200,7 @@ def test_chunks_that_would_unpack_to_more_are_refused(bucket: str, saved: Path) 
 
 
 KILLED = """
-import sys, os, signal
+import sys, os, signal, time
 from tests.remote.test_worlds import grounds
 from resweep.remote.buckets import Bucket, Version
 write, count = Bucket.write, [0]
@@ -209,6 +209,7 @@ def stop(self, key, data, **options):
         count[0] += 1
         if count[0] == 5:
             print("stopped", flush=True)
+            time.sleep(1.0)  # the others are written beside it
             os.kill(os.getpid(), signal.SIGKILL)
     return write(self, key, data, **options)
 Bucket.write = stop

@@ -54,7 +54,9 @@ def estimate_limits(
         sectors.add(sweep, beams, scene, slope, EMPTY_RANGE_M)
         limit.add(beams, scene, slope, EMPTY_RANGE_M)
         fired.append((sweep, retracer.sweep(sweep, number)))
-    found = replace(calibration, blind=sectors.find_shares(), range_limit_m=limit.find())
+    found = replace(
+        calibration, blind=sectors.find_shares(), range_limit_m=limit.find(), intensity_scale=log.full_scale
+    )
     gains = [found.find_gain(sweep.beam_ring) for sweep, _ in fired]
     pairs = [_pair(sweep, simulated, found, plan) for sweep, simulated in fired]
     return replace(found, scatter=estimate_scatter(pairs, gains, plan.labels.known))

@@ -90,7 +90,8 @@ def infer_empty_beams(bare: Log, wanted: bool = True, rig: LidarRig | None = Non
     Sweeps that hold beams without return already stay as they are.
     """
     load = bare.load
-    bare = replace(bare, load=lambda at: check_sweep(load(at)))  # a grid of what was not measured would have no end
+    placed = bare.sensor_position_known
+    bare = replace(bare, load=lambda at: check_sweep(load(at), placed))  # a grid of what was not measured has no end
     if not wanted:
         return replace(bare, empty_beams=EmptyBeams("unknown", "not inferred: not asked for"))
     rig = rig or LidarRig()

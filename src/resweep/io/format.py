@@ -165,7 +165,7 @@ def read_as(entry: Format, path: Path, **options: Any) -> Sweep:
             raise InputError(f"{path}: is a folder; use open_log")
         raise SweepError(f"{path}: no such file; check the path", FaultKind.MISSING)
     with explain_errors(entry, path):
-        return check_sweep(entry.read(path, **options))
+        return check_sweep(entry.read(path, **options), is_placed(entry, path))
 
 
 def peek_as(entry: Format, path: Path) -> Header | None:

@@ -164,7 +164,7 @@ def _explain_reading(entry: Format, path: Path, log: Log) -> Log:
 
     def explain(read: Callable[[], Sweep], at: int) -> Sweep:
         with explain_errors(entry, path):
-            return check_sweep(read())
+            return check_sweep(read(), log.sensor_position_known)
 
     return log.guard(explain, "explain errors")
 

@@ -195,6 +195,13 @@ class Simulator:
             return sweep
         return self._world_noise.add_to_other(sweep, self.sensor, seed=self.seed, index=index)
 
+    def _find_intensity_scale(self) -> float | None:
+        """The full scale of intensities: that of the world's recording, or 1 in worlds that were not recorded."""
+        calibration = self.world.calibration
+        if calibration is not None:
+            return calibration.intensity_scale
+        return 1.0 if self.world.map_filter is None else None
+
     def _describe_noise(self) -> str:
         """Where the noise of sweeps is from, for people."""
         if not self.noise:
@@ -288,6 +295,7 @@ class Simulator:
             sensor=self.sensor,
             labels=find_common_labels(self.world, self.actors),
             empty_beams=EmptyBeams("fired", "simulated"),
+            intensity_scale=self._find_intensity_scale(),
             meta=meta,
         )
 
