@@ -33,7 +33,7 @@ DRAWN = (  # need no recording
 )  # fmt: skip
 
 # Arguments of further experiments, where a page shows a part of them.
-ARGUMENTS = {"c_poses": ("--only", "0051"), "c_compare": ("--models", "hybrid", "splats", "surfels")}
+ARGUMENTS = {"c_compare": ("--models", "hybrid", "splats", "surfels")}
 
 # By name: what each figure is, where it stands in the JSON (keys, separated by slashes; several for several columns),
 # and how it is written, alike in all columns or each in its own way; what is None is written as a dash.
@@ -68,9 +68,6 @@ _ON_SHARED = ("within 10 cm", "RMSE", "C2C", "thin C2C", "thin C2C, one sweep", 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "experiments/d_judge": ("mIoU", "agreement", "on 02", "on 05", "on 04", "on 06"),
     "experiments/c_sparse": ("nuScenes 8 (settings were chosen on it)", "nuScenes 12", "Argoverse 2, sweep 1"),
-    "experiments/c_poses": tuple(
-        f"sweep {held}, {figure}" for figure in ("recovered", "median") for held in (8, 15, 22)
-    ),
     "experiments/c_compare": ("compared with", "better", "at most by", "on", "than"),
     "experiments/c_heldout": ("drawn return", "most likely return"),
     "experiments/c_refine": ("none", "fast", "full"),
@@ -322,24 +319,6 @@ ROWS: dict[str, tuple[Row, ...]] = {
         )
         for at, title in enumerate(titles)
         for form in (_COMPARED[title],)
-    ),
-    "experiments/c_poses": tuple(
-        (
-            corrected,
-            tuple(
-                f"rows/{5 * sweep + at}/{key}" for key in ("recovered_0.10m", "range_median_m") for sweep in range(3)
-            ),
-            (*("{:.1%}",) * 3, *("{:.3f} m",) * 3),
-        )
-        for at, corrected in enumerate(
-            (
-                "nothing",
-                "poses and lasers",
-                "... range offsets by range, shared errors",
-                "... motion within each sweep by itself",
-                "... continuous motion (default)",
-            )
-        )
     ),
     "experiments/d_motion": (
         ("median error, each ray its own time", "variants/continuous/median_mm", "{:.3f} mm"),
