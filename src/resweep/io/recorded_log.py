@@ -22,6 +22,7 @@ from resweep.io.format import Format, check_options, explain_errors, find_crs, i
 from resweep.io.log_json import LogRecord, read_record
 from resweep.io.registry import FORMATS, find_format, get_format, list_sweep_suffixes
 from resweep.io.source import with_source
+from resweep.io.unread_folders import explain_folder
 from resweep.log import Fault, Log
 from resweep.remote import find_path, recover_output
 from resweep.sensors import Sensor, find_sensor
@@ -195,7 +196,4 @@ def _guess(path: Path, record: LogRecord | None, others: list[Fault] | None = No
         raise InputError(f"{path}: holds sweeps in several formats; give format= one of {', '.join(sorted(found))}")
     if (path / "run.json").is_file():
         raise InputError(f"{path}: a drive without its sweeps; `resweep drive {path} -o OUT` makes them again")
-    raise InputError(
-        f"{path}: no log in it (no log.json, no sweep files {', '.join(sorted(suffixes))}, no velodyne/*.bin); "
-        f"give the folder of one sequence, or format= one of {', '.join(FORMATS)}"
-    )
+    raise InputError(f"{path}: {explain_folder(path, FORMATS.values())}")
