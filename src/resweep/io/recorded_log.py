@@ -193,7 +193,10 @@ def _guess(path: Path, record: LogRecord | None, others: list[Fault] | None = No
             ]
         return FORMATS[name]
     if found:
-        raise InputError(f"{path}: holds sweeps in several formats; give format= one of {', '.join(sorted(found))}")
+        raise InputError(
+            f"{path}: holds sweeps in several formats; give format= one of {', '.join(sorted(found))}, or a "
+            "folder with the files of one"
+        )
     if (path / "run.json").is_file():
         raise InputError(f"{path}: a drive without its sweeps; `resweep drive {path} -o OUT` makes them again")
     raise InputError(f"{path}: {explain_folder(path, FORMATS.values())}")

@@ -128,9 +128,9 @@ class Conversion:
 
         assert self.format is not None
         tally = Tally(SilentProgress())
-        log = tally.count(log, 0.0, "converting")
+        count = tally.begin(len(log), 0.0, "converting")
         target = LogTarget(self.target, self.format, self.overwrite, made_from, points)
-        target.write(log, frame=self.frame, **self.written)
+        target.write(log, frame=self.frame, on_sweep=count, **self.written)
         report_skipped(self.source, log)
         before = len(log) - tally.sweeps
         typer.echo(f"{self.target}: {len(log)} sweeps as {self.format}{name_resumed(before)}")

@@ -91,7 +91,11 @@ def draw_sweep(
     from resweep.cli.shared.inputs import report_unknown_sensor
     from resweep.io import open_log
     from resweep.viewer import birds_eye, range_image
+    from resweep.viewer.contents import find_kind
 
+    if (kind := find_kind(path)) != "log":
+        text = f"is a {kind}; -o draws a sweep of a log, 'resweep render {path} -o {above}' what a camera sees"
+        raise ResweepError(f"{path}: {text}")
     seen = above.with_name(f"{above.stem}-range.png")
     for target in (above, seen):
         check_picture(target, overwrite)
@@ -100,4 +104,8 @@ def draw_sweep(
     _check_number(path, log, sweep)
     report_unknown_sensor(place, log)
     chosen = log[sweep]
-    return birds_eye(chosen, above, labels=log.labels, reach_m=reach), range_image(chosen, seen, labels=log.labels)
+    placed = log.sensor_position_known
+    return (
+        birds_eye(chosen, above, labels=log.labels, reach_m=reach, placed=placed),
+        range_image(chosen, seen, labels=log.labels, placed=placed),
+    )
