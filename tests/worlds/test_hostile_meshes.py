@@ -108,7 +108,7 @@ MANY = [{"attributes": {"POSITION": 0}, "indices": 1}] * 100_001
         ({"buffers": [{"uri": "data:,AAAA", "byteLength": 10**12}]}, "buffer 0: is said to have 1,000,000,000,000"),
         ({"buffers": [{"uri": "/dev/zero", "byteLength": 44}]}, "path '/dev/zero' is not allowed"),
         ({"meshes": [{"primitives": MANY}]}, "has 100,001 primitives, 100,000 at most"),
-        ({"nodes": [{"mesh": 0, "children": [0]}]}, "its nodes lead nowhere: node 0"),
+        ({"nodes": [{"mesh": 0, "children": [0]}]}, "its nodes are no tree: node 0"),
         ({"nodes": [{"mesh": 0}, {"children": [0]}, {"children": [0]}]}, "node 0 is below both 1 and 2"),
         (
             {"nodes": [{"mesh": 0, "matrix": [1e300, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]}]},

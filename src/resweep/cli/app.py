@@ -51,6 +51,8 @@ from resweep.terminal import neutral_streams
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 # Options that give a log poses, and how to give them.
 _POSES_BY = {"--poses": "--poses FILE (TUM, KITTI or CSV)", "--odometry": "--odometry to find them"}
+# What a command without these takes; a page shows a log without them where no other must be compared with it.
+_NO_OPTION = {True: "a log with poses, or look at each alone", False: "a log with poses"}
 _NOT_LIKE = "or fire a sensor of the catalog: --sensor NAME --poses X,Y,Z in place of --like"
 # Options that give the library an argument of another name, which its messages begin with.
 _OPTION_OF = {"tile_m:": "--tile", "workers:": "--cluster"}
@@ -185,7 +187,7 @@ def _advise(error: ResweepError, options: set[str], arguments: list[str]) -> str
     """The message of an error, with the options of this command that help."""
     if isinstance(error, UnknownPosesError):
         fixes = [text for option, text in _POSES_BY.items() if option in options]
-        text = f"{error.problem}; give {' or '.join(fixes) or 'a log with poses'}"
+        text = f"{error.problem}; give {' or '.join(fixes) or _NO_OPTION['--save' in options]}"
         return f"{text}, {_NOT_LIKE}" if "--like" in arguments and "--sensor" in options else text
     if isinstance(error, UntimedPosesError) and "--pose-rate" in options:
         return f"{error.problem}; give one a sweep, or --pose-rate HZ"
