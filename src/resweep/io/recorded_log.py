@@ -22,6 +22,7 @@ from resweep.io.format import Format, check_options, explain_errors, find_crs, i
 from resweep.io.log_json import LogRecord, read_record
 from resweep.io.registry import FORMATS, find_format, get_format, list_sweep_suffixes
 from resweep.io.source import with_source
+from resweep.io.unread_files import find_log_above
 from resweep.io.unread_folders import explain_folder
 from resweep.log import Fault, Log
 from resweep.remote import find_path, recover_output
@@ -94,6 +95,9 @@ def _open(source: LogSource, path: Path) -> Log:
         raise InputError(f"{path}: no {' or '.join(entry.suffixes)} file in it; give the folder that holds them")
     if record is not None and record.layout == entry.name:
         absent += sweep_files.check_count(path, len(files), record.sweeps, keep_going)
+    if record is None and (above := find_log_above(path, FORMATS.values())) is not None:
+        text = f"{path}: a part of the log {above[0]} ({above[1].title}), whose poses and labels are not read from here"
+        warnings.warn(f"{text}; open that folder for them", stacklevel=4)
     log = sweep_files.open_sweeps(entry, path, files, rate_hz, empty_beams, keep_going, **options)
     log = replace(log, skipped=(*log.skipped, *absent))
     return log if record is None else _apply_record(log, record, entry)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from resweep.errors import nearest_names
+from resweep.files.untrusted import open_regular
 from resweep.io.format import Format
 
 # Files of the field that are not read, and what to do with them. Ouster's commands are those of its SDK (docs/cli of
@@ -116,7 +117,7 @@ def find_log_above(path: Path, formats: Iterable[Format]) -> tuple[Path, Format]
 
 
 def _explain_json(path: Path, known: Iterable[str]) -> str:
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         head = stream.read(_HEAD_BYTES)
     if _OUSTER_KEY in head:
         return (

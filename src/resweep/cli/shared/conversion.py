@@ -133,7 +133,8 @@ class Conversion:
         target.write(log, frame=self.frame, on_sweep=count, **self.written)
         report_skipped(self.source, log)
         before = len(log) - tally.sweeps
-        typer.echo(f"{self.target}: {len(log)} sweeps as {self.format}{name_resumed(before)}")
+        many = "1 sweep" if len(log) == 1 else f"{len(log):,} sweeps"
+        typer.echo(f"{self.target}: {many} as {self.format}{name_resumed(before)}")
         self._print_lost_labels(found, log, " of the new ones" if before else "")
         return {"sweeps": len(log)}
 

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from resweep.log import Log
     from resweep.viewer.pages.pages import Viewer
 
+_DRAWN_BY = {
+    "world": "resweep render {path} -o {picture}",
+    "scenario": "resweep render {path} --world WORLD -o {picture}",
+    "sensor": "resweep sensors {path} --plot -o {picture}",
+    "bank": "resweep objects {path} --gallery -o {picture}",
+}
+
 
 def check_saved(page: Path | None, overwrite: bool) -> None:
     """Raise if no page can be written at ``page``, if one is to be."""
@@ -94,8 +101,8 @@ def draw_sweep(
     from resweep.viewer.contents import find_kind
 
     if (kind := find_kind(path)) != "log":
-        text = f"is a {kind}; -o draws a sweep of a log, 'resweep render {path} -o {above}' what a camera sees"
-        raise ResweepError(f"{path}: {text}")
+        command = _DRAWN_BY[kind].format(path=path, picture=above)
+        raise ResweepError(f"{path}: is a {kind}, and -o draws a sweep of a log; draw it with '{command}'")
     seen = above.with_name(f"{above.stem}-range.png")
     for target in (above, seen):
         check_picture(target, overwrite)
