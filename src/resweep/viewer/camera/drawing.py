@@ -17,6 +17,7 @@ from resweep.viewer.camera.shading import shade, shrink
 from resweep.worlds import StreamedWorld, World
 
 _MARGIN = 1.05  # around what a picture shows
+_MIN_TALL = 0.4  # height by width of an object or a tree, which is seen whole
 _OVERVIEW = np.array([-0.55, -0.65, 0.55])  # from which side a place is seen by default
 
 
@@ -94,11 +95,11 @@ class Drawing:
 
 
 def _step_back(camera: Camera, target: Array, bounds: tuple[Array, Array]) -> float:
-    """How far from ``target``, on the side of `_OVERVIEW`, a camera sees all of the box of ``bounds``."""
+    """How far from ``target``, on the side of `_OVERVIEW`, a camera stands to see what lies in ``bounds``."""
     low, high = bounds
     size = float(np.linalg.norm(high - low))
-    if camera.projection != "pinhole":
-        return 0.55 * size
+    if camera.projection != "pinhole" or high[2] - low[2] < _MIN_TALL * max(high[:2] - low[:2]):
+        return 0.55 * size  # of a place, whose few far surfaces may lie outside of the picture
     forward, left, up = look_at(_OVERVIEW, np.zeros(3))[:3, :3].T
     corners = np.array(np.meshgrid(*zip(low, high, strict=True))).reshape(3, -1).T - target
     across, high_up = camera.half
