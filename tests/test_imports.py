@@ -13,6 +13,7 @@ ROOT = Path(resweep.__file__).parent
 
 # From the top down; parts of one row do not know each other.
 ORDER = [
+    {"__main__"},
     {"cli"},
     {"viewer"},
     {"perception", "drive", "dataset", "cluster"},

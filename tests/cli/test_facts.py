@@ -48,7 +48,7 @@ def test_info_names_classes_by_the_vocabulary(resweep: Any, clouds: Path) -> Non
     for file in clouds.glob("*.pcd"):
         head, mark, rest = file.read_bytes().partition(b"DATA")
         file.write_bytes(b"".join(line for line in head.splitlines(True) if b"resweep" not in line) + mark + rest)
-    assert facts(clouds)["poses"].startswith("unknown; give them, or find them by odometry")
+    assert facts(clouds)["poses"].startswith("unknown; where they matter give --poses FILE")
     assert facts(clouds)["times"] == "assumed from a rate"
 
 
@@ -104,14 +104,18 @@ def unplaced(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("args", "advice"),
     [
-        (["build", "scans", "-o", "w"], "has no poses; give --poses FILE or --odometry to find them"),
+        (
+            ["build", "scans", "-o", "w"],
+            "has no poses; give --poses FILE (TUM, KITTI or CSV) or --odometry to find them",
+        ),
         (
             ["simulate", "scene:street", "-s", "velodyne-vlp-16", "--like", "scans", "-o", "out"],
-            "has no poses; give --poses FILE",
+            "has no poses; give --poses FILE (TUM, KITTI or CSV), or fire a sensor of the catalog: "
+            "--sensor NAME --poses X,Y,Z in place of --like",
         ),
         (
             ["replay", "scans", "-w", "scene:street", "-s", "velodyne-vlp-16", "-o", "out"],
-            "has no poses, so it cannot be replayed; give --poses FILE",
+            "has no poses, so it cannot be replayed; give --poses FILE (TUM, KITTI or CSV)",
         ),
     ],
 )

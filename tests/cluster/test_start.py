@@ -137,7 +137,7 @@ def test_nothing_of_dask_is_imported_without_a_cluster() -> None:
 SPECS = [
     ("type: SLURMCluser\nworkers: 2\n", "type: unknown deployer 'SLURMCluser'; did you mean 'SLURMCluster'"),
     ("type: SLURMCluster\n", "workers: missing; give how many workers to ask for, or adapt"),
-    ("type: SLURMCluster\nworkers: 2\nadapt: {maximum: 3}\n", "adapt: goes without workers; give one of them"),
+    ("type: SLURMCluster\nworkers: 2\nadapt: {maximum: 3}\n", "adapt: takes no workers; give one of them"),
     ("type: PBSCluster\nadapt: {minimum: 5, maximum: 3}\n", "adapt.minimum: is 5, more than the maximum of 3"),
     ("type: SSHCluster\nworkers: 2\n", "workers: the options of SSHCluster say how many"),
     ("type: PBSCluster\nworker: 2\n", "worker: unknown key; did you mean 'workers'"),

@@ -95,7 +95,7 @@ def test_an_object_that_is_cut_off_on_its_way_is_refused(bucket: str, monkeypatc
     put(f"{bucket}/a.bin", b"0123456789")
     read = Bucket.read
     monkeypatch.setattr(Bucket, "read", lambda self, *given, **options: read(self, *given, **options)[:4])
-    with pytest.raises(ResweepError, match=f"{bucket}/a.bin: 4 bytes came, the store lists 10; try again"):
+    with pytest.raises(ResweepError, match=f"{bucket}/a.bin: 4 bytes arrived, the store lists 10; try again"):
         find_path(f"{bucket}/a.bin").read_bytes()
 
 

@@ -13,6 +13,7 @@ from resweep.errors import ResweepError
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.scenario import Actor
 from resweep.viewer.camera import Camera, Renderer, fly, follow, look_at, look_down, orbit, shade
+from resweep.viewer.camera.drawing import Drawing
 from resweep.viewer.camera.point_cloud import PointCloud
 from resweep.viewer.camera.shading import shrink
 from resweep.worlds import Instances, Mesh, Splats, Volumes, World
@@ -202,3 +203,14 @@ def test_mistakes_are_said(tmp_path: Path, room: World) -> None:
         Renderer(room).view(Camera(width=16384, height=16384), np.eye(4))
     with pytest.raises(ValueError, match="less than 179"):
         Camera(fov_deg=200).check()
+
+
+@pytest.mark.parametrize("size", [(5.0, 2.0, 3.0), (10.0, 10.0, 40.0), (2.0, 4.0, 2.0)])
+def test_a_camera_without_a_place_sees_all_of_an_object(size: tuple[float, float, float]) -> None:
+    box = trimesh.creation.box(size)
+    drawing = Drawing("shaded", world=World([Mesh(box.vertices, box.faces)], ORIGIN))
+    camera = Camera(width=160, height=90)
+    hit = drawing.view(camera, drawing.choose_pose(camera, None, None)).hit
+    edge = np.concatenate([hit[0], hit[-1], hit[:, 0], hit[:, -1]])
+    assert not edge.any()
+    assert hit.mean() > 0.03

@@ -122,3 +122,14 @@ def test_a_close_up_takes_names_and_colours_from_its_vocabulary(tmp_path: Path) 
     points = np.random.default_rng(0).uniform((0, 0, 0), (4, 1, 1), (400, 3))
     picture = close_up(points, np.full(400, CAR), tmp_path / "a.png", boxes=[(0, 4, 0, 1)], labels=KITTI)
     assert pixels(picture, KITTI.colour(CAR)) > 100
+
+
+def test_a_cloud_whose_sensor_is_unknown_fills_its_picture(tmp_path: Path) -> None:
+    points = np.random.default_rng(0).uniform(-1, 1, (4000, 3)) + np.array([200.0, 100.0, 0.0])
+    cloud = Sweep.from_points(points)
+
+    def drawn(placed: bool) -> float:
+        picture = imread(birds_eye(cloud, tmp_path / f"{placed}.png", placed=placed))[..., :3]
+        return float((np.ptp(picture, axis=2) > 0.2).mean())
+
+    assert drawn(placed=False) > 2 * drawn(placed=True)

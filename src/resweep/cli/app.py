@@ -7,7 +7,9 @@ Resweep.
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -48,9 +50,16 @@ from resweep.terminal import neutral_streams
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 # Options that give a log poses, and how to give them.
-_POSES_BY = {"--poses": "--poses FILE", "--odometry": "--odometry to find them"}
+_POSES_BY = {"--poses": "--poses FILE (TUM, KITTI or CSV)", "--odometry": "--odometry to find them"}
+# What a command without these takes; a page shows a log without them where no other must be compared with it.
+_NO_OPTION = {True: "a log with poses, or look at each alone", False: "a log with poses"}
+_NOT_LIKE = "or fire a sensor of the catalog: --sensor NAME --poses X,Y,Z in place of --like"
 # Options that give the library an argument of another name, which its messages begin with.
 _OPTION_OF = {"tile_m:": "--tile", "workers:": "--cluster"}
+# Arguments of the library in its messages, as ``crs=`` or ``frame='world'``.
+_ARGUMENT = re.compile(r"(?<!\S)([a-z][a-z_]+)=(?:'([^']*)'|(?=(\S?)))")
+# The commands whose --format is that of their input.
+_READS_FORMAT = ("build", "info", "objects", "view")
 
 # Typer carries its own copy of click's exceptions in newer versions and imports them in older ones:
 # the one it exports leads to their base in both.
@@ -145,7 +154,7 @@ def _run(arguments: list[str]) -> int:
     set_verbosity(Verbosity.QUIET if "_RESWEEP_COMPLETE" in os.environ else Verbosity.NORMAL)
     try:
         with warnings.catch_warnings(), Heartbeat(f"resweep {verb}".strip()):
-            warnings.showwarning = _warn
+            warnings.showwarning = functools.partial(_warn, _option_names(command, verb))
             status = command.main(arguments, prog_name="resweep", standalone_mode=False)
     except _CommandError as error:
         return _print_error(_describe_usage(error), MISUSED if isinstance(error, _UsageError) else FAILED)
@@ -168,16 +177,18 @@ def _run(arguments: list[str]) -> int:
 
 
 def _option_names(command: Any, verb: str) -> set[str]:
-    """The options of the command of that name."""
+    """The options of the command of that name, --format only where it is that of the input."""
     chosen = getattr(command, "commands", {}).get(verb)
-    return {name for parameter in getattr(chosen, "params", ()) for name in parameter.opts}
+    names = {name for parameter in getattr(chosen, "params", ()) for name in parameter.opts}
+    return names if verb in _READS_FORMAT else names - {"--format"}
 
 
 def _advise(error: ResweepError, options: set[str], arguments: list[str]) -> str:
     """The message of an error, with the options of this command that help."""
     if isinstance(error, UnknownPosesError):
         fixes = [text for option, text in _POSES_BY.items() if option in options]
-        return f"{error.problem}; give {' or '.join(fixes) or 'a log with poses'}"
+        text = f"{error.problem}; give {' or '.join(fixes) or _NO_OPTION['--save' in options]}"
+        return f"{text}, {_NOT_LIKE}" if "--like" in arguments and "--sensor" in options else text
     if isinstance(error, UntimedPosesError) and "--pose-rate" in options:
         return f"{error.problem}; give one a sweep, or --pose-rate HZ"
     if isinstance(error, SweepError) and error.kind == FaultKind.NOT_FINITE and "--drop-nan" in options:
@@ -188,12 +199,24 @@ def _advise(error: ResweepError, options: set[str], arguments: list[str]) -> str
     for argument, option in _OPTION_OF.items():
         if option in options and text.startswith(argument):
             return f"{option}:{text.removeprefix(argument)}"
-    return text
+    return _name_options(text, options)
 
 
-def _warn(message: Warning | str, *where: object, **more: object) -> None:
+def _name_options(text: str, options: set[str]) -> str:
+    """A message of the library, in which arguments such as ``crs=`` are named as the options of this command."""
+
+    def name(found: re.Match[str]) -> str:
+        option = f"--{found[1].replace('_', '-')}"
+        if option not in options:
+            return found[0]
+        return f"{option} {found[2]}" if found[2] else f"{option}{' ' if found[3] else ''}"
+
+    return _ARGUMENT.sub(name, text)
+
+
+def _warn(options: set[str], message: Warning | str, *where: object, **more: object) -> None:
     """A warning as one line for users, without the line of code that it came from."""
-    typer.echo(f"resweep: warning: {' '.join(str(message).split())}", err=True)
+    typer.echo(f"resweep: warning: {_name_options(' '.join(str(message).split()), options)}", err=True)
 
 
 def _describe_usage(error: Any) -> str:

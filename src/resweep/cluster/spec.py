@@ -63,7 +63,7 @@ class ClusterSpec(Spec):
         if self.type not in DEPLOYERS:
             raise SettingsError("type", f"unknown deployer {self.type!r}; {nearest_names(self.type, DEPLOYERS)}")
         if self.workers is not None and self.adapt is not None:
-            raise SettingsError("adapt", "goes without workers; give one of them")
+            raise SettingsError("adapt", "takes no workers; give one of them")
         fixed = self.type in _FIXED
         if fixed and (self.workers is not None or self.adapt is not None):
             raise SettingsError(

@@ -55,10 +55,10 @@ def check_operators(graph: Graph) -> None:
         twice = [name for name in node.outputs if name and name in known]
         if missing or twice or not any(node.outputs) or len(set(node.outputs)) != len(node.outputs):
             name = (*missing, *twice, "?")[0]
-            raise GraphError(f"{node.kind}: the value '{name}' is missing, or made twice")
+            raise GraphError(f"{node.kind}: the value '{name}' is missing, or the output of two operators")
         known |= set(node.outputs)
     if not set(graph.outputs) <= known - {""}:
-        raise GraphError("one of its outputs is made by no operator")
+        raise GraphError("one of its outputs is the output of no operator")
 
 
 def _apply(node: Operator, inputs: Inputs) -> OperatorResult:

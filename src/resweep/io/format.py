@@ -20,29 +20,6 @@ from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.sweep import Sweep
 
-# Files of the field that are not read, and what to do with them. Ouster's commands are those of its SDK (docs/cli of
-# ouster-lidar/ouster-sdk); a bag that was not closed is repaired as the ROS wiki says (rosbag/Commandline).
-_NOT_READ = {
-    ".osf": "Ouster's OSF is not read; write PCD files with 'ouster-cli source NAME.osf save NAME.pcd' "
-    "(pip install ouster-sdk) and open their folder",
-    ".pcap": "recorded packets are not read; of an Ouster write PCD files with 'ouster-cli source NAME.pcap save "
-    "NAME.pcd' (pip install ouster-sdk), of others record a bag from the maker's ROS driver",
-    ".lvx": "Livox' LVX is not read; record a ROS bag with its driver, or export LAS or PCD from Livox Viewer",
-    ".bag.active": "a ROS bag that was not closed; run 'rosbag reindex NAME.bag.active' and rename it to NAME.bag",
-    ".tfrecord": "TFRecord files, as Waymo's, are not read; export each sweep as PCD",
-    ".gz": "is compressed; unpack it and open what is inside",
-    ".xyz": "text without a header does not say what its columns are; save it as PLY, PCD or LAS, as CloudCompare does",
-    ".obj": "is a mesh, not a log; World.from_mesh makes a world of it",
-}
-_NOT_READ_EITHER = {
-    ".pcapng": ".pcap",
-    ".lvx2": ".lvx",
-    **dict.fromkeys((".zip", ".tar", ".tgz", ".bz2", ".xz", ".7z"), ".gz"),
-    **dict.fromkeys((".pts", ".ptx", ".asc", ".csv", ".txt"), ".xyz"),
-    **dict.fromkeys((".stl", ".glb", ".gltf"), ".obj"),
-}
-_MIN_SUFFIX_LIKENESS = 0.7  # of suffixes, to suggest one for the other: two letters that changed places, or one more
-
 Function = TypeVar("Function", bound=Callable[..., object])
 FRAMES = ("sensor", "deskewed", "world")
 # What contents of the wrong kind cause, in our readers and in the libraries that they call.
@@ -76,7 +53,8 @@ class Format:
     format that ``keeps_beams`` stores beams without return as they were. ``find_part(path)``, for a path that does not
     exist, gives the dataset of which it names a part, as DATAROOT/SCENE does, and the options that open it.
     ``full_scale`` is what it stores for a white target, where its ``write`` takes an ``intensity_scale``.
-    ``elsewhere`` names the function that writes a format which is none of sweeps or of folders.
+    ``elsewhere`` names the function that writes a format which is none of sweeps or of folders. ``parts`` are patterns
+    of the files that a log of it has, below its folder: a folder that lacks some is explained by them.
     """
 
     name: str
@@ -100,6 +78,7 @@ class Format:
     find_part: Callable[[Path], tuple[Path, dict[str, str]] | None] | None = None
     full_scale: float | None = None
     elsewhere: str = ""
+    parts: tuple[str, ...] = ()
 
 
 def check_options(function: Callable[..., object], options: Iterable[str], what: str) -> None:
@@ -137,15 +116,6 @@ def list_options(functions: Iterable[Callable[..., object] | None]) -> Callable[
         return function
 
     return decorate
-
-
-def explain_suffix(path: Path, known: Iterable[str]) -> str:
-    """What to do with a file whose suffix is none of the ``known``: its own advice, or the nearest of them."""
-    name, suffix = path.name.lower(), path.suffix.lower()
-    for ending in sorted({*_NOT_READ, *_NOT_READ_EITHER}, key=len, reverse=True):
-        if name.endswith(ending):
-            return _NOT_READ[_NOT_READ_EITHER.get(ending, ending)].replace("NAME", path.name[: -len(ending)])
-    return f"unknown suffix '{suffix}'; {nearest_names(suffix, known, cutoff=_MIN_SUFFIX_LIKENESS)}"
 
 
 def check_frame(frame: str) -> str:

@@ -95,6 +95,7 @@ def _replace_poses(log: Log, poses: Poses, raw: bool, rate_hz: float | None) -> 
         if len(matrices) != len(log):
             raise InputError(f"poses: {len(matrices)} for the {len(log)} sweeps of '{log.name}'; they must pair up")
         motion = Trajectory(times, matrices)
+    _check_clock(log, poses, motion, times)
     # Interpolation at a knot is exact only to rounding; poses given for these very times stay as they are.
     matrices = motion.poses if np.array_equal(motion.times, times) else motion.at(times)
 
@@ -114,3 +115,15 @@ def _replace_poses(log: Log, poses: Poses, raw: bool, rate_hz: float | None) -> 
     known = {"poses_known": True, "times_known": times_known, "sensor_position_known": True}
     facts = {"times": np.asarray(times), "poses": matrices, **known}
     return log.map(place, "other poses", indexed=True, **facts, meta={**log.meta, "poses": "given"})
+
+
+def _check_clock(log: Log, poses: Poses, motion: Trajectory, times: Array) -> None:
+    """Raise if none of the sweeps was taken while the poses were: they are of another clock."""
+    first, last = float(times[0]), float(times[-1])
+    if motion.extended(_REACH_S).start <= last and first <= motion.extended(_REACH_S).end:
+        return
+    name = str(poses) if isinstance(poses, str | Path) else "poses"
+    raise InputError(
+        f"{name}: its times, {motion.start:.6f} to {motion.end:.6f} s, are not those of the sweeps of '{log.name}', "
+        f"{first:.6f} to {last:.6f} s; give poses of the same clock, or a KITTI file: line i is the pose of sweep i"
+    )

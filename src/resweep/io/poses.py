@@ -172,7 +172,8 @@ def _guess_lines(path: Path, lines: list[tuple[int, str]]) -> str:
     if width in (8, 12):
         return "tum" if width == 8 else "kitti"
     raise InputError(
-        f"{path}, line {number}: {width} values; TUM has 8 (t x y z qx qy qz qw), KITTI 12, CSV a header and commas"
+        f"{path}, line {number}: {width} values; not a file of poses: TUM has 8 (t x y z qx qy qz qw), KITTI 12, CSV "
+        "a header and commas"
     )
 
 
@@ -235,7 +236,10 @@ def _read_csv(path: Path, lines: list[tuple[int, str]]) -> tuple[Array, Array]:
     number, head = lines[0]
     names = [name.strip().strip('"').lower() for name in head.split(",")]
     if not any(name in _TIME_NAMES for name in names):
-        raise InputError(f"{path}, line {number}: no time column; the header needs t, x, y, z and a rotation")
+        raise InputError(
+            f"{path}, line {number}: no time column among {', '.join(names)[:200]}; the header needs t, x, y, z, and "
+            "qx, qy, qz, qw or roll, pitch, yaw: rename its columns"
+        )
     columns = dict(zip(names, _parse_numbers(path, lines[1:], len(names), "the header", ",").T, strict=True))
     if not len(lines) > 1:
         raise InputError(f"{path}: a header but no pose; give a file with at least one row")

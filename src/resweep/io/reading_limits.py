@@ -43,7 +43,7 @@ def check_expansion(size: int, compressed: int, where: str) -> None:
     if size > limit:
         raise SweepError(
             f"{where}: {compressed} bytes expand to {size} or more, {limit} at most are read; "
-            "it is damaged or made to fill the memory",
+            "it is damaged, or crafted to fill the memory",
             FaultKind.UNREADABLE,
         )
 

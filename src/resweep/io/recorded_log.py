@@ -23,6 +23,8 @@ from resweep.io.format import Format, check_options, explain_errors, find_crs, i
 from resweep.io.log_json import LogRecord, read_record
 from resweep.io.registry import FORMATS, find_format, get_format, list_sweep_suffixes
 from resweep.io.source import with_source
+from resweep.io.unread_files import find_log_above
+from resweep.io.unread_folders import explain_folder
 from resweep.log import Fault, Log
 from resweep.pose import check_rigid
 from resweep.remote import find_path, recover_output
@@ -95,6 +97,9 @@ def _open(source: LogSource, path: Path) -> Log:
         raise InputError(f"{path}: no {' or '.join(entry.suffixes)} file in it; give the folder that holds them")
     if record is not None and record.layout == entry.name:
         absent += sweep_files.check_count(path, len(files), record.sweeps, keep_going)
+    if record is None and (above := find_log_above(path, FORMATS.values())) is not None:
+        text = f"{path}: a part of the log {above[0]} ({above[1].title}), whose poses and labels are not read from here"
+        warnings.warn(f"{text}; open that folder for them", stacklevel=4)
     log = sweep_files.open_sweeps(entry, path, files, rate_hz, empty_beams, keep_going, **options)
     _check_placing(entry, path, log)
     log = replace(log, skipped=(*log.skipped, *absent))
@@ -203,10 +208,10 @@ def _guess(path: Path, record: LogRecord | None, others: list[Fault] | None = No
             ]
         return FORMATS[name]
     if found:
-        raise InputError(f"{path}: holds sweeps in several formats; give format= one of {', '.join(sorted(found))}")
+        raise InputError(
+            f"{path}: holds sweeps in several formats; give format= one of {', '.join(sorted(found))}, or a "
+            "folder with the files of one"
+        )
     if (path / "run.json").is_file():
         raise InputError(f"{path}: a drive without its sweeps; `resweep drive {path} -o OUT` makes them again")
-    raise InputError(
-        f"{path}: no log in it (no log.json, no sweep files {', '.join(sorted(suffixes))}, no velodyne/*.bin); "
-        f"give the folder of one sequence, or format= one of {', '.join(FORMATS)}"
-    )
+    raise InputError(f"{path}: {explain_folder(path, FORMATS.values())}")

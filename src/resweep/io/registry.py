@@ -11,8 +11,9 @@ from resweep.io.datasets.kitti import kitti360, kitti_object, kitti_raw, kitti_t
 from resweep.io.datasets.nuscenes import nuscenes_reader
 from resweep.io.datasets.pandaset import pandaset_reader
 from resweep.io.files import kitti_bin, las, pcd, ply, sweep_file
-from resweep.io.format import Format, explain_suffix
+from resweep.io.format import Format
 from resweep.io.ros import bag
+from resweep.io.unread_files import explain_file
 
 # Logs are recognised in this order: the first that knows a path takes it.
 _ALL = (
@@ -53,7 +54,7 @@ def find_format(path: Path) -> Format:
     suffixes = list_sweep_suffixes()
     known = [suffix for suffix in suffixes if path.name.lower().endswith(suffix)]
     if not known:
-        raise InputError(f"{path}: {explain_suffix(path, suffixes)}")
+        raise InputError(f"{path}: {explain_file(path, FORMATS.values())}")
     return suffixes[max(known, key=len)]
 
 

@@ -137,7 +137,7 @@ def _save(bucket: Bucket, key: str, entry: StoredObject, file: Path) -> None:
         bucket.clear_cache(key)
         raise InputError(f"{url}: was replaced while it was read; open it again") from error
     if (got := file.stat().st_size) != entry.size:
-        raise ResweepError(f"{url}: {got:,} bytes came, the store lists {entry.size:,}; try again")
+        raise ResweepError(f"{url}: {got:,} bytes arrived, the store lists {entry.size:,}; try again")
 
 
 def _find_next(bucket: Bucket, key: str) -> list[tuple[str, StoredObject]]:

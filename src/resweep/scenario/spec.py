@@ -122,7 +122,7 @@ class ActorSpec(MotionSpec):
             given = " and ".join(objects) or "none"
             self.refuse("asset", f"give one of asset, category or cad, got {given}")
         if self.size_m is not None and (self.category is None or min(self.size_m) <= 0):
-            self.refuse("size_m", "goes with a category, and is three lengths above zero")
+            self.refuse("size_m", "needs a category, and is three lengths above zero")
         if len(self.kinds()) != 1:
             given = " and ".join(self.kinds()) or "nothing"
             self.refuse("at", f"give one of at, waypoints, spline, lane or track, got {given}")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _MESHES = (".obj", ".glb", ".gltf", ".stl", ".off", ".dae")
 _POSES = (".txt", ".csv", ".tum")
 _SETTINGS = (".yaml", ".yml")
+_SENSOR_KEYS = {"pattern", "beam", "receiver"}
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 SENSOR_UNKNOWN = "sensor position unknown; beams are as if fired from the origin or the middle of the cloud"
 
@@ -86,7 +87,7 @@ def _describe_sweep(sweep: Sweep, labels: LabelSet) -> dict[str, Any]:
     facts["beams without return"] = empty
     if len(sweep):
         facts["range m"] = _format_span(sweep.range)
-        facts["intensity"] = _format_span(sweep.intensity)
+        facts["intensity"] = _format_span(sweep.intensity) if np.any(sweep.intensity) else "none, or 0 everywhere"
         facts["time s"] = _format_span(sweep.time)
         facts["rings"] = len(np.unique(sweep.ring))
         facts["returns per beam"] = f"up to {int(np.bincount(sweep.beam).max())}"
@@ -132,7 +133,7 @@ def _describe_full_scale(log: Log) -> dict[str, Any]:
 def _describe_motion(log: Log) -> dict[str, Any]:
     if not log.poses_known:
         return {
-            "poses": "unknown; give them, or find them by odometry, where they matter",
+            "poses": "unknown; where they matter give --poses FILE (TUM, KITTI or CSV) or --odometry",
             "time s": _format_span(log.times),
         }
     return _describe_trajectory(log.trajectory)
@@ -237,7 +238,24 @@ def _describe_settings(path: Path) -> dict[str, Any]:
         from resweep.dataset import load_plan
 
         return {"kind": "plan of a dataset", **load_plan(path).model_dump(mode="json", exclude_defaults=True)}
+    if not _SENSOR_KEYS & set(keys):
+        raise InputError(f"{path}: {_explain_settings(set(keys))}")
     return {"kind": "sensor", **load_sensor(str(path)).model_dump(mode="json")}
+
+
+def _explain_settings(keys: set[str]) -> str:
+    """What a YAML file with these keys is that is none of ours."""
+    if "num_lasers" in keys:
+        return "a Velodyne's calibration, no spec of a sensor; 'resweep sensors' lists the Velodynes of the catalog"
+    if "learning_map" in keys or "color_map" in keys:
+        return (
+            "classes and colours as SemanticKITTI's tools have them; --labels takes the names of classes as "
+            "docs/labels.md shows"
+        )
+    return (
+        "no sensor (pattern, beam, receiver), no scenario (ego) and no plan of a dataset (worlds); 'resweep sensors "
+        "--template' and 'resweep scenario --template' print one of each to begin with"
+    )
 
 
 def _describe_vocabulary(labels: LabelSet) -> str:

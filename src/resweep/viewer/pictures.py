@@ -27,19 +27,24 @@ def birds_eye(
     labels: LabelSet = UNKNOWN_LABELS,
     reach_m: float | None = None,
     title: str | None = None,
+    placed: bool = True,
 ) -> Path:
     """Draw the returns from above, in the frame of ``sweep.pose`` with motion undone, as a PNG.
 
     Colours are labels where the sweep has any, else heights. ``labels`` is the vocabulary that names and colours them,
     as ``log.labels`` or ``world.labels`` has it. ``reach_m`` is how far to show around the sensor (default: enough for
-    98 % of the returns); circles mark the distance.
+    98 % of the returns); circles mark the distance. With ``placed=False`` nothing says where the sensor was: the
+    picture shows the cloud alone, with ``reach_m`` around its middle.
     """
     _check_drawable(sweep)
     points = sweep.deskewed()
+    middle = np.zeros(2) if placed else np.median(points[:, :2], axis=0)
+    points = points - np.array([*middle, 0.0])
     flat = np.hypot(points[:, 0], points[:, 1])
     reach = max(1.05 * float(np.quantile(flat, 0.98)), 1.0) if reach_m is None else reach_m
     points, label = points[flat < 1.5 * reach], sweep.label[flat < 1.5 * reach]
     across, up = _choose_window(points[:, 0], reach), _choose_window(points[:, 1], reach)
+    points, across, up = points + np.array([*middle, 0.0]), np.add(across, middle[0]), np.add(up, middle[1])
     scale = 8.4 / max(np.ptp(across), np.ptp(up))  # inches a metre
     width, height = max(scale * np.ptp(across), 6.5) + 1.2, max(scale * np.ptp(up), 3.0) + 0.9
     figure = palette.new_figure(width, height, title or _make_title(sweep, "from above"))
@@ -53,23 +58,33 @@ def birds_eye(
     else:
         low, high = np.quantile(z, (0.02, 0.98)) if len(z) else (0.0, 1.0)
         dots = axes.scatter(x, y, s=size, c=z, vmin=low, vmax=high, cmap="viridis", linewidths=0, rasterized=True)
-        palette.add_bar(figure, dots, "height above the sensor [m]", ax=axes)
-    _draw_rings(axes, reach)
-    axes.plot(0, 0, marker=(3, 0, -90), markersize=11, color=palette.INK)  # the sensor, pointing forward
+        palette.add_bar(figure, dots, "height above the sensor [m]" if placed else "height [m]", ax=axes)
+    if placed:
+        _draw_rings(axes, reach)
+        axes.plot(0, 0, marker=(3, 0, -90), markersize=11, color=palette.INK)  # the sensor, pointing forward
     axes.set(xlim=across, ylim=up, aspect="equal")
-    palette.style_axes(axes, "", "x, forward [m]", "y, left [m]")
+    palette.style_axes(axes, "", *(("x, forward [m]", "y, left [m]") if placed else ("x [m]", "y [m]")))
     return _save(figure, path)
 
 
-def range_image(sweep: Sweep, path: str | Path, *, labels: LabelSet = UNKNOWN_LABELS, title: str | None = None) -> Path:
+def range_image(
+    sweep: Sweep,
+    path: str | Path,
+    *,
+    labels: LabelSet = UNKNOWN_LABELS,
+    title: str | None = None,
+    placed: bool = True,
+) -> Path:
     """Draw the sweep as the sensor sees it, azimuth across and elevation up, as a PNG.
 
     Above the range of the nearest return of each beam, below its label (or intensity where nothing is
     labelled), with names and colours of the vocabulary ``labels``. Beams without return stay dark. Scans without
-    rings are drawn as dots.
+    rings are drawn as dots. With ``placed=False`` the title says that the cloud is seen from its origin, as nothing
+    says where the sensor was.
     """
     _check_drawable(sweep)
-    figure = palette.new_figure(14.0, 6.6, title or _make_title(sweep, "as the sensor sees"))
+    how = "as the sensor sees" if placed else "from the origin, as the sensor's place is unknown"
+    figure = palette.new_figure(14.0, 6.6, title or _make_title(sweep, how))
     panels = figure.subplots(2, 2, width_ratios=(1.0, 0.012))
     (upper, bar), (lower, lower_bar) = panels
     view = _make_view(sweep)
@@ -84,12 +99,15 @@ def range_image(sweep: Sweep, path: str | Path, *, labels: LabelSet = UNKNOWN_LA
             lower, entries, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(entries), frameon=False
         )
         lower_bar.set_axis_off()
+    elif not np.any(sweep.intensity):
+        lower_bar.set_axis_off()
     else:
         bright = float(np.quantile(sweep.intensity, 0.98)) or 1.0
         palette.add_bar(
             figure, view.draw(lower, sweep.intensity, cmap="magma", vmin=0.0, vmax=bright), "", cax=lower_bar
         )
-    palette.style_axes(lower, "label" if labelled else "intensity", "azimuth [°], left is positive", "elevation [°]")
+    below = "label" if labelled else "intensity" if np.any(sweep.intensity) else "intensity: the sweep has none"
+    palette.style_axes(lower, below, "azimuth [°], left is positive", "elevation [°]")
     left, right, bottom, top = view.extent
     for axes in (upper, lower):
         axes.set(xlim=(left, right), ylim=(bottom, top))

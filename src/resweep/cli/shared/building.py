@@ -44,7 +44,7 @@ def parse_slice(text: str | None) -> slice:
     except ValueError:
         parts = []
     if len(parts) not in (2, 3) or (len(parts) == 3 and parts[2] == 0):
-        raise ResweepError(f"--sweeps '{text}': expected A:B or A:B:STEP, such as 0:150")
+        raise ResweepError(f"--sweeps '{text}': expected A:B or A:B:STEP, such as 0:150, or 5:6 for sweep 5 alone")
     return slice(*parts)
 
 

@@ -128,12 +128,13 @@ class Conversion:
 
         assert self.format is not None
         tally = Tally(SilentProgress())
-        log = tally.count(log, 0.0, "converting")
+        count = tally.begin(len(log), 0.0, "converting")
         target = LogTarget(self.target, self.format, self.overwrite, made_from, points)
-        target.write(log, frame=self.frame, **self.written)
+        target.write(log, frame=self.frame, on_sweep=count, **self.written)
         report_skipped(self.source, log)
         before = len(log) - tally.sweeps
-        typer.echo(f"{self.target}: {len(log)} sweeps as {self.format}{name_resumed(before)}")
+        many = "1 sweep" if len(log) == 1 else f"{len(log):,} sweeps"
+        typer.echo(f"{self.target}: {many} as {self.format}{name_resumed(before)}")
         self._print_lost_labels(found, log, " of the new ones" if before else "")
         return {"sweeps": len(log)}
 

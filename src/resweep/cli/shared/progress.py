@@ -72,6 +72,9 @@ class Tally:
         if world.observed is not None:
             typer.echo(f"{100 * self.unknown_share:.1f} % of the beams look where nothing was recorded")
         elif any(KINDS[layer.kind].keeps_extra for layer in world.layers):  # built from a recording
-            typer.echo("the world does not know which space was recorded; build it again to tell empty from unknown")
+            typer.echo(
+                "the world does not know which space was recorded; build it again, from sweeps with poses, to tell "
+                "empty from unknown"
+            )
         if self.empty:
             typer.echo(f"resweep: warning: {self.empty:,} of {self.sweeps:,} sweeps have no return", err=True)

@@ -98,5 +98,5 @@ def _read_path(text: str | None, own: Trajectory | None) -> Trajectory | None:
         return own
     motion = read_motion(text, None, False)
     if not isinstance(motion, Trajectory):
-        raise ResweepError(f"--along '{text}': is one place; a flight goes along a poses file or a log")
+        raise ResweepError(f"--along '{text}': is one place; a flight follows a poses file or a log")
     return motion

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from resweep.log import Log
     from resweep.viewer.pages.pages import Viewer
 
+_DRAWN_BY = {
+    "world": "resweep render {path} -o {picture}",
+    "scenario": "resweep render {path} --world WORLD -o {picture}",
+    "sensor": "resweep sensors {path} --plot -o {picture}",
+    "bank": "resweep objects {path} --gallery -o {picture}",
+}
+
 
 def check_saved(page: Path | None, overwrite: bool) -> None:
     """Raise if no page can be written at ``page``, if one is to be."""
@@ -91,7 +98,11 @@ def draw_sweep(
     from resweep.cli.shared.inputs import report_unknown_sensor
     from resweep.io import open_log
     from resweep.viewer import birds_eye, range_image
+    from resweep.viewer.contents import find_kind
 
+    if (kind := find_kind(path)) != "log":
+        command = _DRAWN_BY[kind].format(path=path, picture=above)
+        raise ResweepError(f"{path}: is a {kind}, and -o draws a sweep of a log; draw it with '{command}'")
     seen = above.with_name(f"{above.stem}-range.png")
     for target in (above, seen):
         check_picture(target, overwrite)
@@ -100,4 +111,8 @@ def draw_sweep(
     _check_number(path, log, sweep)
     report_unknown_sensor(place, log)
     chosen = log[sweep]
-    return birds_eye(chosen, above, labels=log.labels, reach_m=reach), range_image(chosen, seen, labels=log.labels)
+    placed = log.sensor_position_known
+    return (
+        birds_eye(chosen, above, labels=log.labels, reach_m=reach, placed=placed),
+        range_image(chosen, seen, labels=log.labels, placed=placed),
+    )

@@ -61,7 +61,7 @@ def evaluate(
     shown = {"accumulate": accumulate, "memory": bound}
     held = holdout is not None or every is not None
     if not held:
-        refuse("--odometry", odometry, "goes with --holdout; sweeps are compared in their own frames without it")
+        refuse("--odometry", odometry, "needs --holdout; sweeps are compared in their own frames without it")
         refuse("--quick", quick, "is how a world is built with --holdout; SIM was simulated before")
         refuse("--ideal", ideal, "changes what is simulated with --holdout; SIM was simulated before")
         refuse("--realism", realism, "changes what is simulated with --holdout; SIM was simulated before")

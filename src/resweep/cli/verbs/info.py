@@ -11,6 +11,7 @@ from resweep.files.strict_json import format_json, replace_not_finite
 
 def info(
     path: recordings.Anything,
+    format: recordings.FormatOfLog = None,
     labels: recordings.Labels = None,
     bounds: recordings.Bounds = None,
     resolution: recordings.Resolution = None,
@@ -29,7 +30,8 @@ def info(
     from resweep.viewer.describe import describe
     from resweep.viewer.summary import summarise_world
 
-    facts = describe(path, labels, parse_cloud(bounds, resolution, intensity_scale))
+    named = {} if format is None else {"format": format}
+    facts = describe(path, labels, {**named, **parse_cloud(bounds, resolution, intensity_scale)})
     if as_json:
         typer.echo(format_json(replace_not_finite(facts)))  # columns of points may hold NaN
         return
@@ -37,11 +39,12 @@ def info(
 
     from resweep.terminal import make_console
 
-    table = Table(title=str(path), title_justify="left", show_header=False)
+    table = Table(show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     if not everything:
         facts = collapse(summarise_world(path, facts) if facts["kind"] == "world" else facts)
     for name, value in facts.items():
         table.add_row(name, format_fact(value, name))
+    typer.echo(path)  # a title of the table would be wrapped
     make_console().print(table)

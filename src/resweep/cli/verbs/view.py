@@ -18,6 +18,7 @@ def view(
     browser: pictures.Browser = True,
     budget: pictures.Budget = None,
     seed: running.SeedOfScene = 0,
+    format: recordings.FormatOfLog = None,
     labels: recordings.Labels = None,
     bounds: recordings.Bounds = None,
     resolution: recordings.Resolution = None,
@@ -40,7 +41,7 @@ def view(
     from resweep.cli.shared.inputs import parse_cloud
     from resweep.cli.shared.viewing import check_saved, draw_sweep, show_pages, wait_for_user
 
-    options = {"labels": labels, **parse_cloud(bounds, resolution, intensity_scale)}
+    options = {"format": format, "labels": labels, **parse_cloud(bounds, resolution, intensity_scale)}
     if output is not None:
         if save is not None:
             raise ResweepError("--save: writes a page, -o a picture; leave one of them out")

@@ -90,7 +90,8 @@ def read_columns(path: Path, labels: Path | None = None) -> dict[str, Array]:
     data = read_bytes(path)
     if len(data) % _ROW_BYTES:
         raise SweepError(
-            f"{path}: truncated or not a KITTI scan ({len(data)} bytes are not rows of {_ROW_BYTES}: x y z intensity)",
+            f"{path}: truncated or not a KITTI scan ({len(data)} bytes are not rows of {_ROW_BYTES}: x y z intensity)"
+            f"{_describe_rows(len(data), path.name)}",
             FaultKind.TRUNCATED,
         )
     rows = np.frombuffer(data, "<f4").reshape(-1, 4).astype(np.float32)
@@ -101,6 +102,18 @@ def read_columns(path: Path, labels: Path | None = None) -> dict[str, Array]:
             raise SweepError(f"{path}: holds no point, but {beside.name} has labels; fetch it again", FaultKind.EMPTY)
         columns["label"], columns["instance"] = read_labels(beside, len(rows))
     return columns
+
+
+def _describe_rows(size: int, name: str) -> str:
+    """What else a file of that many bytes may hold, and how to open it; nothing if no rows fit."""
+    if size and size % 20 == 0:
+        return "; rows of 20 fit, as x y z intensity ring of nuScenes: open it as format=nuscenes-scan"
+    if size and size % 12 == 0:
+        return (
+            "; rows of 12 fit, as x y z alone: write it as PLY with "
+            f"rs.write_sweep(rs.Sweep.from_points(np.fromfile('{name}', '<f4').reshape(-1, 3)), 'scan.ply')"
+        )
+    return ""
 
 
 def read_labels(path: Path, count: int) -> tuple[Array, Array]:

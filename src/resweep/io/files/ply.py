@@ -6,6 +6,7 @@ any order; elements other than ``vertex`` (faces, cameras) are passed over.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,12 @@ def read(path: Path, drop_nan: bool = False) -> Sweep:
     data = read_bytes(path)
     layout = parse_header(data, str(path))
     columns = _read_vertices(layout, data, str(path))
+    if _count_faces(layout):
+        warnings.warn(
+            f"{path}: is a mesh of {_count_faces(layout):,} faces, and only its corners are taken, as points; the mesh "
+            "itself is a world, which simulate, view and render take",
+            stacklevel=2,
+        )
     return sweep_from_columns(columns, str(path), Header.from_lines(layout.comments, str(path)), drop_nan=drop_nan)
 
 
@@ -117,8 +124,11 @@ def find_labels(path: Path) -> LabelSet:
 
 def is_mesh(path: Path) -> bool:
     """Whether the file has faces, so that it is a mesh and not a cloud."""
-    elements = parse_header(read_head(path, b"end_header"), str(path)).elements
-    return any(element.name == "face" and element.count > 0 for element in elements)
+    return _count_faces(parse_header(read_head(path, b"end_header"), str(path))) > 0
+
+
+def _count_faces(layout: _PlyHeader) -> int:
+    return sum(element.count for element in layout.elements if element.name == "face")
 
 
 def parse_header(data: bytes, where: str) -> _PlyHeader:

@@ -104,6 +104,7 @@ def check_finite(points: Array, where: str) -> None:
 
 def _split_extra(name: str, values: Array, taken: Mapping[str, Array], where: str) -> dict[str, Array]:
     """An extra column as (n,) columns of plain numbers; wide ones become ``name_0``, ``name_1`` ..."""
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or name  # as "Pulse width" of LAS
     if not re.fullmatch(r"[A-Za-z_]\w*", name) or name in taken:
         raise OutputError(f"{where}: extra column '{name}' needs another name (letters, digits, _; not one of ours)")
     if values.dtype.kind == "b":

@@ -32,6 +32,7 @@ from resweep.io.ros.bag_writer import write_log
 from resweep.io.ros.bounded_files import BoundedPath, bound_decompression
 from resweep.io.ros.frames import POSE_TYPES, TF_TYPES, Frames, pose_from_message, read_topic_motion, to_seconds
 from resweep.io.ros.notes import undo_writing
+from resweep.io.ros.packets import explain_packets
 from resweep.io.ros.pointcloud2 import to_columns
 from resweep.io.ros.topics import MOTION
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS
@@ -213,7 +214,8 @@ class _Bag:
             return given or known[0]
         if not known:
             every = ", ".join(sorted({f"{c.topic} ({c.msgtype})" for c in self._reader.connections})) or "nothing"
-            raise InputError(f"{self.path}: no topic with {what}; it holds {every}")
+            advice = explain_packets([c.msgtype for c in self._reader.connections])
+            raise InputError(f"{self.path}: no topic with {what}; it holds {every}{advice}")
         raise InputError(f"{self.path}: {what} on several topics ({', '.join(known)}); choose with {option}=")
 
     def _connections(self, topics: Iterable[str]) -> list[Any]:

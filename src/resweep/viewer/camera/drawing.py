@@ -16,6 +16,8 @@ from resweep.viewer.camera.renderer import CameraView, Renderer
 from resweep.viewer.camera.shading import shade, shrink
 from resweep.worlds import StreamedWorld, World
 
+_MARGIN = 1.05  # around what a picture shows
+_MIN_TALL = 0.4  # height by width of an object or a tree, which is seen whole
 _OVERVIEW = np.array([-0.55, -0.65, 0.55])  # from which side a place is seen by default
 
 
@@ -76,9 +78,9 @@ class Drawing:
             centre = np.asarray(middle if target is None else target, np.float64)
             return look_down([*centre[:2], low[2]], float(high[2] - low[2]) + 10.0)
         if eye is None:
-            size = float(np.linalg.norm(high - low))
             towards = middle if target is None else np.asarray(target, np.float64)
-            return look_at(towards + 0.55 * size * _OVERVIEW / np.linalg.norm(_OVERVIEW), towards)
+            back = _OVERVIEW / np.linalg.norm(_OVERVIEW)
+            return look_at(towards + _step_back(camera, towards, (low, high)) * back, towards)
         place = np.asarray(eye, np.float64)
         if target is None:
             target = place + np.array([1.0, 0.0, 0.0]) if camera.projection == "panoramic" else middle
@@ -90,3 +92,16 @@ class Drawing:
         across, up = (high - low)[:2]
         span = 1.04 * max(float(across), float(up) * camera.width / camera.height, 1.0)
         return camera.model_copy(update={"span_m": span})
+
+
+def _step_back(camera: Camera, target: Array, bounds: tuple[Array, Array]) -> float:
+    """How far from ``target``, on the side of `_OVERVIEW`, a camera stands to see what lies in ``bounds``."""
+    low, high = bounds
+    size = float(np.linalg.norm(high - low))
+    if camera.projection != "pinhole" or high[2] - low[2] < _MIN_TALL * max(high[:2] - low[:2]):
+        return 0.55 * size  # of a place, whose few far surfaces may lie outside of the picture
+    forward, left, up = look_at(_OVERVIEW, np.zeros(3))[:3, :3].T
+    corners = np.array(np.meshgrid(*zip(low, high, strict=True))).reshape(3, -1).T - target
+    across, high_up = camera.half
+    needed = np.maximum(np.abs(corners @ left) / across, np.abs(corners @ up) / high_up) - corners @ forward
+    return max(_MARGIN * float(needed.max()), 0.1 * size)

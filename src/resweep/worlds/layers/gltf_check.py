@@ -163,9 +163,9 @@ def _check_nodes(tree: dict[str, Any]) -> None:
         children = node.get("children", [])
         for child in children if isinstance(children, list) else [children]:
             if type(child) is not int or not 0 <= child < len(nodes):
-                raise ValueError(f"its nodes lead nowhere: node {at} has a child {child!r:.20} of {len(nodes)} nodes")
+                raise ValueError(f"its nodes are no tree: node {at} has a child {child!r:.20} of {len(nodes)} nodes")
             if parent.setdefault(child, at) != at:
-                raise ValueError(f"its nodes lead nowhere: node {child} is below both {parent[child]} and {at}")
+                raise ValueError(f"its nodes are no tree: node {child} is below both {parent[child]} and {at}")
     depth: dict[int, int] = {}
     for at in range(len(nodes)):
         line = [at]
@@ -173,9 +173,9 @@ def _check_nodes(tree: dict[str, Any]) -> None:
             line.append(parent[line[-1]])
         top = depth.get(line[-1], 0)
         if len(line) + top > _MAX_DEPTH:
-            raise ValueError(f"its nodes lead nowhere: node {at} is more than {_MAX_DEPTH} nodes deep, or below itself")
+            raise ValueError(f"its nodes are no tree: node {at} is more than {_MAX_DEPTH} nodes deep, or below itself")
         depth.update({node: top + above for above, node in enumerate(reversed(line))})
     for _, scene in _items(tree, "scenes"):
         for root in scene.get("nodes", []):
             if type(root) is not int or not 0 <= root < len(nodes):
-                raise ValueError(f"its nodes lead nowhere: a scene has a node {root!r:.20} of {len(nodes)}")
+                raise ValueError(f"its nodes are no tree: a scene has a node {root!r:.20} of {len(nodes)}")

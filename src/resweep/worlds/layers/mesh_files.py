@@ -153,7 +153,7 @@ def _list_nodes(scene: Any, where: str) -> dict[str, list[str]]:
         for node in scene.graph.nodes_geometry:
             nodes.setdefault(scene.graph[node][1], []).append(node)
     except (ValueError, KeyError, RecursionError) as error:
-        raise InputError(f"{where}: its nodes lead nowhere ({error}); repair it or export it again") from error
+        raise InputError(f"{where}: its nodes are no tree ({error}); repair it or export it again") from error
     return nodes
 
 

@@ -20,7 +20,7 @@ _BLOCK = 1 << 20  # pairs of box and stretch that are compared at a time
 def read_path(near: Trajectory | Log | ArrayLike) -> Array:
     """Positions (n, 3) in the world along a trajectory, a log's poses, or an array of poses (n, 4, 4)."""
     if isinstance(near, Log):
-        near.require_poses("it leads nowhere in the world")
+        near.require_poses("it has no path in the world")
         poses = near.poses
     elif isinstance(near, Trajectory):
         poses = near.poses

@@ -105,4 +105,10 @@ def _read_boxes(file: Path, tracks: Tracks) -> Boxes | None:
     return boxes_from_poses(np.eye(4), poses_from_quaternions(centre, turn, str(file)), size, names, track)
 
 
-FORMAT = Format("argoverse1", "Argoverse 1 log", recognises=recognises, open_log=open_log)
+FORMAT = Format(
+    "argoverse1",
+    "Argoverse 1 log",
+    recognises=recognises,
+    open_log=open_log,
+    parts=("lidar/PC_*.ply", "poses/city_SE3_egovehicle_*.json", "vehicle_calibration_info.json"),
+)

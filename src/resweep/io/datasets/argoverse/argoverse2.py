@@ -178,4 +178,10 @@ def _select_boxes(table: dict[str, Any] | None, stamp: int, where: str) -> Boxes
     )
 
 
-FORMAT = Format("argoverse2", "Argoverse 2 sensor log", recognises=recognises, open_log=open_log)
+FORMAT = Format(
+    "argoverse2",
+    "Argoverse 2 sensor log",
+    recognises=recognises,
+    open_log=open_log,
+    parts=("sensors/lidar/*.feather", "city_SE3_egovehicle.feather", "calibration/egovehicle_SE3_sensor.feather"),
+)

@@ -140,4 +140,10 @@ def _read_named(file: Path, name: str) -> Array:
     return pose_from_matrix(numbers, f"{file}, {name}")
 
 
-FORMAT = Format("kitti360", "KITTI-360 drive", recognises=recognises, open_log=open_log)
+FORMAT = Format(
+    "kitti360",
+    "KITTI-360 drive",
+    recognises=recognises,
+    open_log=open_log,
+    parts=("data_3d_raw/*/velodyne_points", "data_poses/*", "calibration/calib_cam_to_velo.txt"),
+)

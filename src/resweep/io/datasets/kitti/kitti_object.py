@@ -101,4 +101,10 @@ def turn_boxes(rows: Sequence[tuple[str, int, list[float]]], T_lidar_rect: Array
     return Boxes(centre, size, yaw, [name for name, _, _ in rows], np.array([track for _, track, _ in rows], np.int64))
 
 
-FORMAT = Format("kitti-object", "KITTI object detection frames", recognises=recognises, open_log=open_log)
+FORMAT = Format(
+    "kitti-object",
+    "KITTI object detection frames",
+    recognises=recognises,
+    open_log=open_log,
+    parts=("velodyne/*.bin", "calib/*.txt", "label_2/*.txt"),
+)

@@ -316,4 +316,10 @@ def _read_number(item: ET.Element, name: str, file: Path) -> float:
     return float(text)
 
 
-FORMAT = Format("kitti-raw", "KITTI raw drive", recognises=recognises, open_log=open_log)
+FORMAT = Format(
+    "kitti-raw",
+    "KITTI raw drive",
+    recognises=recognises,
+    open_log=open_log,
+    parts=("velodyne_points/data/*", "oxts/data/*.txt", "calib_imu_to_velo.txt"),
+)

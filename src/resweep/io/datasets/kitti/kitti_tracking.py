@@ -116,4 +116,10 @@ def _read_boxes(file: Path, calib: Path) -> dict[int, Boxes]:
     return {frame: turn_boxes(rows, T_lidar_rect) for frame, rows in frames.items()}
 
 
-FORMAT = Format("kitti-tracking", "KITTI tracking sequence", recognises=recognises, open_log=open_log)
+FORMAT = Format(
+    "kitti-tracking",
+    "KITTI tracking sequence",
+    recognises=recognises,
+    open_log=open_log,
+    parts=("velodyne/*/*.bin", "calib/*.txt", "oxts/*.txt", "label_02/*.txt"),
+)

@@ -197,4 +197,5 @@ FORMAT = Format(
     open_log=open_log,
     write_log=write_log,
     resumes=True,
+    parts=("velodyne/*.bin", "poses.txt", "calib.txt", "times.txt"),
 )

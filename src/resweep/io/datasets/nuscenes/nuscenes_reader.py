@@ -320,4 +320,5 @@ FORMAT = Format(
     open_log=open_log,
     write_log=write_log,
     find_part=find_part,
+    parts=("v1.0-*/scene.json", "samples/LIDAR_TOP/*", "sweeps/LIDAR_TOP/*"),
 )

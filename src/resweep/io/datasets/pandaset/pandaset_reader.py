@@ -156,4 +156,10 @@ def _read_table(file: Path) -> Columns:
         ) from error
 
 
-FORMAT = Format("pandaset", "PandaSet sequence", recognises=recognises, open_log=open_log)
+FORMAT = Format(
+    "pandaset",
+    "PandaSet sequence",
+    recognises=recognises,
+    open_log=open_log,
+    parts=("lidar/*.pkl*", "lidar/poses.json", "lidar/timestamps.json"),
+)

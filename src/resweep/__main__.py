@@ -1,0 +1,5 @@
+"""``python -m resweep``: the command, where its script is not on the path."""
+
+from resweep.cli import main
+
+main()
