@@ -113,8 +113,8 @@ def test_wild_outliers_are_left_out(resweep: Any, tmp_path: Path) -> None:
     assert (np.ptp(world.bounds, axis=0) < 8).all()
     plain, message = accept(resweep, write_ply(tmp_path / "plain.ply", points))
     assert "far from" not in message
-    # Coordinates are rounded around another origin, so a splat or two differ.
-    assert len(plain.layers[0]) == pytest.approx(len(world.layers[0]), rel=0.002)
+    # Coordinates are rounded around another origin, and cells start there, so some splats differ.
+    assert len(plain.layers[0]) == pytest.approx(len(world.layers[0]), rel=0.005)
 
 
 def test_duplicates_count_once(resweep: Any, tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 import numpy as np
 
 from resweep.build.hybrid.evidence import Evidence, gather_evidence
+from resweep.build.hybrid.flatness import find_flat
 from resweep.build.settings.hybrid import HybridConfig
 from resweep.build.splats import splats
+from resweep.build.splats.lowest_ground import mark_ground
 from resweep.build.splats.scan_lines import find_planes
 from resweep.build.splats.splats import Scales
 from resweep.build.volumes import volumes
@@ -24,6 +26,7 @@ from resweep.voxels import number_voxels
 from resweep.worlds import Layer
 
 STAGES = ("finding what beams pass through", "covering surfaces with splats", "learning volumes from beams")
+_FLAT_CELLS = 5.0  # of joined points, that neighbours may lie apart at least; chosen by hand
 _MIN_UNKNOWN = 0.1  # share of points without a group from which on the beams decide as well; chosen by hand
 
 
@@ -102,13 +105,23 @@ def _overrule_labels(permeable: Array, known: Array, found: Evidence, config: Hy
     return np.asarray((permeable | (known & loose)) & ~(known & (found.gain < -config.gain_min)))
 
 
+def find_side(config: HybridConfig) -> float:
+    """Side of the cells, metres, in which points are joined before their surroundings are looked at; 0 for none.
+
+    Points nearer than the noise of ranges show no plane.
+    """
+    thin_m = config.splats.thin_m or 0.0
+    return max(thin_m, config.volumes.noise_m) if "flatness" in config.evidence else thin_m
+
+
 def find_groups(map: Map, config: HybridConfig, scales: Scales | None = None) -> Array:
     """The `Group` (n,) of each point: by its label, or without one of use by the shape of its surroundings.
 
     A described group is that of most of a point's neighbours: alone, it changes from point to point.
     """
-    if config.splats.thin_m:
-        cell = number_voxels(map.cloud.points, config.splats.thin_m, map.cloud.label)
+    side = find_side(config)
+    if side:
+        cell = number_voxels(map.cloud.points, side, map.cloud.label)
         return np.asarray(_vote_groups(map.with_cloud(map.cloud.merged(cell)), config, scales)[cell])
     return _vote_groups(map, config, scales)
 
@@ -126,9 +139,15 @@ def _vote_groups(map: Map, config: HybridConfig, scales: Scales | None) -> Array
     asked[around[around >= 0]] = k  # only the shapes of those that vote
     eigenvalues = near.pca(asked, radius, only=("eigenvalues",)).eigenvalues
     described = describe(eigenvalues)
+    if "flatness" in config.evidence:
+        described = find_flat(near, asked, described, max(radius, _FLAT_CELLS * find_side(config)))
     described[find_planes(map.cloud, near, eigenvalues, config.splats.close, radius)[0]] = Group.SURFACE
     votes = described.astype(np.int8)[around]
     votes[around < 0] = -1
     count = np.stack([np.count_nonzero(votes == kind, axis=1) for kind in Group if kind != Group.UNKNOWN])
     group[unknown] = count.argmax(axis=0)
+    if "flatness" in config.evidence and config.splats.close.only == "ground":
+        asked_of = np.zeros(len(points), bool)
+        asked_of[unknown] = True
+        mark_ground(group, asked_of, points, config.splats.close.cell_m)
     return group

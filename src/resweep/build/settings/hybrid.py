@@ -34,7 +34,9 @@ class HybridConfig(BuildConfig):
     none, from C's descriptors, voted among ``vote_k`` neighbours. If that is a tenth of the points or more, the
     beams decide as well, by the kinds of ``evidence``: by ``permeability``, what fewer than ``passed_min`` of the beams
     pass is no volume; by ``likelihood``, what predicts the beams of held-out sweeps (every ``held_every``-th) better by
-    ``gain_min`` is a volume, and nothing else is. The gain of a point is voted among up to ``vote_beams`` beams within
+    ``gain_min`` is a volume, and nothing else is. By ``flatness``, which clouds take, a surface is what is a plane
+    among its nearest points (`hybrid.flatness`), or ground by the lowest ones (`splats.lowest_ground`), before beams
+    are asked; all else is a volume. The gain of a point is voted among up to ``vote_beams`` beams within
     ``vote_m`` (`hybrid.evidence`; it takes longer than the rest of the build). With no evidence, descriptors decide
     alone. If ``refine`` is ``full``, likelihood is asked of points with labels too: a gain of ``gain_min`` makes
     volumes of what labels call a surface, and a loss of as much splats of what they call vegetation. ``map``,
@@ -51,7 +53,7 @@ class HybridConfig(BuildConfig):
         "linear",
     )
     vote_k: Annotated[int, Field(ge=1, le=500)] = 20
-    evidence: Annotated[tuple[Literal["permeability", "likelihood"], ...], Field(max_length=2)] = (
+    evidence: Annotated[tuple[Literal["permeability", "likelihood", "flatness"], ...], Field(max_length=3)] = (
         "permeability",
         "likelihood",
     )

@@ -51,8 +51,13 @@ class CloseConfig(Spec):
     tile. Splats grow over the ``k`` nearest of the thinned points where these are a plane to ``flat_m`` in standard
     deviation, and stop at normals with a cosine of ``beta`` or less. A splat is kept if, of eight places around its
     centre, finer splats cover ``covered`` at most.
+
+    With ``only`` at ``ground``, as for clouds, which have no rings, ground alone is closed: by a disc on each cell of a
+    raster that holds ground and lies between such cells (`splats.lowest_ground`), of the same sides and as often.
+    Without labels of ground, it is found from the lowest points of the raster.
     """
 
+    only: Literal["surfaces", "ground"] = "surfaces"
     levels: Annotated[int, Field(ge=0, le=6)] = 5
     cell_m: CellSize = 0.125
     radii: Annotated[float, Field(gt=0.0, le=20.0)] = 8.0

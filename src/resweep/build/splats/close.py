@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from resweep.build.settings.splats import CloseConfig
+from resweep.build.splats.lowest_ground import WINDOWS_M, make_ground_discs
 from resweep.labels import Group
 from resweep.map.cloud import Cloud
 from resweep.neighbours import Neighbours, Pca
@@ -35,6 +36,8 @@ _COVERED_M = 0.15  # from a splat's plane
 _RIM = 0.6  # of the radius, where a splat is looked at for gaps
 ROUNDING = np.float32(1 + 1e-6)  # so that the farthest neighbour is found again within its own distance
 _MAX_UPRIGHT = 0.7  # |z| of a normal, above which z gives it no axis aside: any value well below 1 does
+_RINGS = (0.2, 0.55, 0.9)  # of the radius, where a disc on ground is looked at for gaps
+_LESS_THAN_ALL = 7  # of the eight places around a disc on ground
 _HALF = 0.5**0.5  # cos 45°
 _AROUND = ((1, 0), (_HALF, _HALF), (0, 1), (-_HALF, _HALF), (-1, 0), (-_HALF, -_HALF), (0, -1), (_HALF, -_HALF))
 
@@ -47,6 +50,8 @@ def list_cells(config: CloseConfig, radius_m: float) -> list[float]:
 
 def find_reach(config: CloseConfig, radius_m: float) -> float:
     """How far, metres, the splats that close gaps depend on points; ``radius_m`` is R̄."""
+    if config.only == "ground":
+        return 2 * WINDOWS_M[-1] if config.levels else 0.0
     return (REACH + 1) * max(list_cells(config, radius_m), default=0.0)
 
 
@@ -103,12 +108,43 @@ def _close_level(
     like = first[seed[fresh]]
     kind = cloud.label[like] if labelled else np.full(len(fresh), Group.SURFACE, np.int32)
     groups = group[like] if labelled else np.full(len(fresh), Group.SURFACE, group.dtype)
+    return _join(grown, centre[fresh], normal[fresh], radius[fresh], like, groups, kind)
+
+
+def close_ground(grown: GrowthResult, cloud: Cloud, group: Array, config: CloseConfig, labelled: bool) -> GrowthResult:
+    """``grown`` on ``cloud`` with discs on the ground that it leaves open, as `make_ground_discs` makes them."""
+    rows = np.flatnonzero(group == Group.GROUND)
+    for level in range(config.levels if len(rows) else 0):
+        discs = make_ground_discs(cloud, rows, config.cell_m * 2**level)
+        if len(discs.centre) == 0:
+            continue
+        level_splats = _keep_level(grown)
+        found = [
+            _find_open(discs.centre, discs.normal, discs.radius, level_splats, _LESS_THAN_ALL, rim) for rim in _RINGS
+        ]
+        fresh = np.unique(np.concatenate(found))
+        like = discs.like[fresh]
+        kind = cloud.label[like] if labelled else group[like]
+        grown = _join(grown, discs.centre[fresh], discs.normal[fresh], discs.radius[fresh], like, group[like], kind)
+    return grown
+
+
+def _keep_level(grown: GrowthResult) -> GrowthResult:
+    """The splats that can cover ground: a stem beside a place does not."""
+    level = np.abs(grown.normal[:, 2]) > _MAX_UPRIGHT
+    names = ("centre", "normal", "radius", "seed", "group", "kind")
+    return replace(grown, **{name: getattr(grown, name)[level] for name in names})
+
+
+def _join(
+    grown: GrowthResult, centre: Array, normal: Array, radius: Array, seed: Array, group: Array, kind: Array
+) -> GrowthResult:
     columns = {
-        "centre": centre[fresh],
-        "normal": normal[fresh],
-        "radius": radius[fresh],
-        "seed": like.astype(grown.seed.dtype),
-        "group": groups,
+        "centre": centre,
+        "normal": normal,
+        "radius": radius,
+        "seed": seed.astype(grown.seed.dtype),
+        "group": group,
         "kind": kind.astype(grown.kind.dtype),
     }
     joined: dict[str, Any] = {name: np.concatenate([getattr(grown, name), more]) for name, more in columns.items()}
@@ -122,8 +158,13 @@ def are_flat(shape: Pca, flat_m: float) -> Array:
     return np.asarray(plane & (shape.count >= _MIN_POINTS) & (values[:, 2] < flat_m**2))
 
 
-def _find_open(centre: Array, normal: Array, radius: Array, grown: GrowthResult, max_covered: int) -> Array:
-    """Rows of the splats where splats of ``grown`` cover at most ``max_covered`` of eight places around the centre."""
+def _find_open(
+    centre: Array, normal: Array, radius: Array, grown: GrowthResult, max_covered: int, rim: float = _RIM
+) -> Array:
+    """Rows of the splats where splats of ``grown`` cover at most ``max_covered`` of eight places around the centre.
+
+    The places lie ``rim`` radii from it.
+    """
     near = Neighbours(grown.centre)
     side = np.where(np.abs(normal[:, 2:]) < _MAX_UPRIGHT, [0.0, 0.0, 1.0], [1.0, 0.0, 0.0])
     one = np.cross(normal, side)
@@ -132,7 +173,7 @@ def _find_open(centre: Array, normal: Array, radius: Array, grown: GrowthResult,
     count = np.zeros(len(centre), np.int64)
     rows = np.arange(len(centre))
     for x, y in _AROUND:
-        places = centre[rows] + (_RIM * radius[rows, None]) * (x * one[rows] + y * other[rows])
+        places = centre[rows] + (rim * radius[rows, None]) * (x * one[rows] + y * other[rows])
         count[rows] += _are_covered(places, near, grown)
         rows = rows[count[rows] <= max_covered]
     return rows

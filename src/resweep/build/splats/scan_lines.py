@@ -53,7 +53,9 @@ def find_planes(
 
     ``eigenvalues`` (n, 3) are those of the neighbourhoods of the points; ``radius_m`` is R̄.
     """
-    rows = np.flatnonzero(find_scan_lines(cloud, near, eigenvalues))
+    rows = np.zeros(0, np.int64)
+    if config.only == "surfaces":  # else the cloud has no rings
+        rows = np.flatnonzero(find_scan_lines(cloud, near, eigenvalues))
     found, normals = [np.zeros(0, np.int64)], [np.zeros((0, 3), np.float32)]
     for size in list_cells(config, radius_m):
         if not len(rows):

@@ -9,8 +9,9 @@ import numpy as np
 
 from resweep.build.settings.splats import GroupFactors, SplatConfig
 from resweep.build.splats.carve import carve
-from resweep.build.splats.close import ROUNDING, close_gaps
+from resweep.build.splats.close import ROUNDING, close_gaps, close_ground
 from resweep.build.splats.denoise import DENOISE_COLUMNS, denoise
+from resweep.build.splats.lowest_ground import mark_ground
 from resweep.build.splats.resample import resample
 from resweep.build.splats.scan_lines import find_planes
 from resweep.errors import NothingToFitError, ResweepError
@@ -69,6 +70,10 @@ def fit(map: Map, config: SplatConfig, scales: Scales | None = None) -> tuple[La
     )
     if config.carve.rounds > 0:
         grown = carve(grown, map.returns(), config.carve)
+    if config.close.only == "ground" and method != "basic":
+        group = map.with_cloud(cloud).groups
+        mark_ground(group, group == Group.UNKNOWN, cloud.points, config.close.cell_m)
+        grown = close_ground(grown, cloud, group, config.close, method == "labels")
     seen = observe_discs(cloud, grown.centre, grown.normal, grown.seed, config.reflectance)
     splats = Splats(
         grown.centre,
@@ -151,7 +156,7 @@ def _grow_generation(
     centre = cloud.points[seed] + grown.shift[flat, None] * normal[seed]  # C, eq. 5
     kind = cloud.label[seed] if method == "labels" else group[seed].astype(np.int32)
     splats = GrowthResult(centre, normal[seed], grown.radius[flat], seed, group[seed], kind, radius)
-    if config.close.levels == 0 or method == "basic":
+    if config.close.levels == 0 or config.close.only == "ground" or method == "basic":
         return splats, cloud
     widest = float(bound * factors[:, 2].max())
     return close_gaps(splats, cloud, group, widest, config.close, method == "labels"), cloud
@@ -181,6 +186,8 @@ def _find_groups(
     group[unknown] = describe(shape.eigenvalues[unknown])
     on_line, plane = find_planes(map.cloud, near, shape.eigenvalues, config.close, radius)
     group[on_line] = Group.SURFACE
+    if config.close.only == "ground":
+        mark_ground(group, unknown, map.cloud.points, config.close.cell_m)
     return group, on_line, plane
 
 
@@ -189,7 +196,8 @@ def _group_factors(config: SplatConfig, method: Method) -> Array:
     if method == "basic":
         return np.ones((4, 3))
     surface = config.planar if method == "descriptors" else config.surface
-    rows: list[GroupFactors] = [config.ground, surface, config.linear, config.non_surface]
+    ground = config.planar if method == "descriptors" else config.ground
+    rows: list[GroupFactors] = [ground, surface, config.linear, config.non_surface]
     return np.array([[row.k, row.radius, row.bound] for row in rows])
 
 
