@@ -96,9 +96,18 @@ def test_a_scan_from_another_place_ends_where_points_are(forest: rs.World) -> No
     assert len(found) > 5_000
     assert np.median(off) < 0.1  # points of the ground lie 0.1 m apart
     assert (off < 0.2).mean() > 0.97
-    inside = ((found[:, :2] > 0) & (found[:, :2] < SIDE_M)).all(axis=1)
-    above = found[inside, 2] - find_height(found[inside])
-    assert (above > -0.1).mean() > 0.995
+    measured = np.full(sweep.n_beams, np.inf)
+    measured[sweep.beam] = sweep.range
+    steps = np.arange(0.0, 6.0, 0.02)
+    path = PLACE + sweep.beam_direction.astype(np.float64)[:, None] * steps[:, None]
+    below = path[..., 2] < find_height(path.reshape(-1, 3)).reshape(path.shape[:2])
+    met = np.argmax(below, axis=1)
+    end = path[np.arange(len(path)), met]
+    on_ground = below.any(axis=1) & ((end[:, :2] > 0.3) & (end[:, :2] < SIDE_M - 0.3)).all(axis=1)
+    reached = PLACE + sweep.beam_direction[on_ground] * np.minimum(measured[on_ground], 20.0)[:, None]
+    below_m = find_height(reached) - reached[:, 2]
+    assert on_ground.sum() > 3_000
+    assert (below_m > 0.15).mean() < 0.002  # through the ground
 
 
 def test_ground_is_what_lies_lowest_and_not_the_underside_of_crowns() -> None:
