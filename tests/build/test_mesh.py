@@ -208,7 +208,7 @@ def test_points_that_make_no_surface_are_reported(method, points, normals, compl
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"voxel_m": 0.0}, "voxel_m: input should be greater than 0"),
+        ({"voxel_m": 0.0}, "voxel_m: input should be greater than or equal to 0.001"),
         ({"voxel_m": -1}, "voxel_m"),
         ({"method": "poison"}, "'poison' is not one of"),
         ({"method": "rimls", "voxel_m": 0.01}, "kernel_m: 0.28 m is not 1 to 10 voxels of 0.01 m"),

@@ -137,7 +137,7 @@ def _count_finding(config: HybridConfig) -> float:
     """Processor seconds a million returns until it is known what beams pass through."""
     if config.splats.method == "labels" and not uses_beams(0.0, config):
         return _LABELLED
-    asked = {"permeability": _PERMEABILITY, "likelihood": _LIKELIHOOD}
+    asked = {"permeability": _PERMEABILITY, "likelihood": _LIKELIHOOD, "flatness": _DESCRIBED}
     return _DESCRIBED + sum(asked[kind] for kind in config.evidence)
 
 

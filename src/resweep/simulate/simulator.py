@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 import resweep
 from resweep import _core, portable
+from resweep.calibration import Calibration
 from resweep.errors import InputError, ResweepError
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, check_rigid
@@ -197,7 +198,7 @@ class Simulator:
 
     def _find_intensity_scale(self) -> float | None:
         """The full scale of intensities: that of the world's recording, or 1 in worlds that were not recorded."""
-        calibration = self.world.calibration
+        calibration: Calibration | None = self.world.calibration
         if calibration is not None:
             return calibration.intensity_scale
         return 1.0 if self.world.map_filter is None else None
