@@ -8,6 +8,7 @@ from pathlib import Path
 from resweep.errors import nearest_names
 from resweep.files.untrusted import open_regular
 from resweep.io.format import Format
+from resweep.remote import is_remote
 
 # Files of the field that are not read, and what to do with them. Ouster's commands are those of its SDK (docs/cli of
 # ouster-lidar/ouster-sdk); a bag that was not closed is repaired as the ROS wiki says (rosbag/Commandline).
@@ -105,7 +106,12 @@ def recognise(path: Path, formats: Iterable[Format]) -> Format | None:
 
 
 def find_log_above(path: Path, formats: Iterable[Format]) -> tuple[Path, Format] | None:
-    """The folder of the log of which ``path`` is a part by the layout of its format, and that format."""
+    """The folder of the log of which ``path`` is a part by the layout of its format, and that format.
+
+    Above what a URL names nothing is looked for: rights may end there, and so does a bucket.
+    """
+    if is_remote(path):
+        return None
     formats = tuple(formats)
     folder = path
     for _ in range(_LEVELS_ABOVE):
