@@ -66,6 +66,7 @@ _COMPARED = {
 }
 _ON_SHARED = ("within 10 cm", "RMSE", "C2C", "thin C2C", "thin C2C, one sweep", "false near hits")
 COLUMNS: dict[str, tuple[str, ...]] = {
+    "benchmarks/build": ("street, 60 sweeps", "SemanticKITTI 00, 10 sweeps", "the same without labels"),
     "experiments/d_judge": ("mIoU", "agreement", "on 02", "on 05", "on 04", "on 06"),
     "experiments/c_sparse": ("nuScenes 8 (settings were chosen on it)", "nuScenes 12", "Argoverse 2, sweep 1"),
     "experiments/c_compare": ("compared with", "better", "at most by", "on", "than"),
@@ -103,6 +104,14 @@ ROWS: dict[str, tuple[Row, ...]] = {
             "{:.3f}",
         )
         for cloud in _JUDGED
+    ),
+    "benchmarks/build": tuple(
+        (title, tuple(f"builds/{build}/{key}" for build in ("street_60", "labelled", "unlabelled")), form)
+        for title, key, form in (
+            ("sweeps a second (goal 2)", "sweeps_per_s", "{:.2f}"),
+            ("processor seconds", "processor_s", "{:.0f}"),
+            ("cores that are busy", "cores_busy", "{:.2f}"),
+        )
     ),
     "benchmarks/tiles": (
         ("sweeps a second of a build, 1,600 sweeps", "sweeps_per_s_build", "{:.2f}"),
