@@ -332,7 +332,7 @@ def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 from pathlib import Path
 def run(count, name):
     rng = np.random.default_rng(0)
-    with CopcWriter(Path(name), most=50_000) as writer:
+    with CopcWriter(Path(name), max_points=50_000) as writer:
         for at in range(0, count, 50_000):
             points = rng.uniform(0, 300, (50_000, 3))
             points[:, 2] *= 0.01
