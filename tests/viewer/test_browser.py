@@ -144,7 +144,7 @@ def test_two_logs_have_panes_whose_cameras_move_together(shown: Any, visit: Any,
     # A beam that is clicked in one pane is shown and described in both, for both fired it.
     cloud = show.page._clouds[0]
     origin = np.zeros(3)
-    show.page._click(show.twin, show.page.range_panels[0], origin, cloud.points[100] - origin)
+    show.page._on_click(show.twin, show.page.range_panels[0], origin, cloud.points[100] - origin)
     assert all(f"/beam/{at}/line" in stage._shown for at, stage in enumerate(show.page.stages))
     assert show.page.about.content.count("**beam ") == 2
     assert page.errors == []
@@ -274,7 +274,7 @@ def test_a_world_is_swept_live_where_the_sensor_is_dragged(shown: Any, visit: An
     show.stage.work.ask("sensor", show.page._change_sensor)
     assert show.stage.work.finish()
     assert show.page.sweep.sensor == "ouster-os1-64"
-    show.page._click(np.array([0.0, 0.0, 8.0]), np.array([0.3, 0.1, -1.0]))
+    show.page._on_click(np.array([0.0, 0.0, 8.0]), np.array([0.3, 0.1, -1.0]))
     assert "its light" in show.page.about.content
     for form, words in (("ellipsoids", "1 volumes"), ("hidden", ""), ("splats", f"{place.n_primitives:,} primitives")):
         show.page.form.value = form
