@@ -10,7 +10,7 @@ Goals were set when figures were those of most likely returns, registered by pos
 00 and 03; the mean is over the other sequences, which were not used for choosing.
 Faults of the code were looked for on them too (rings of 02 that were not found, motion left in 02, 04 and 06, ranges
 that change with azimuth in 04 and 06, the range at which 02 ends), and mended alike for all. That moving splats pays
-was first seen on 05 and 06.
+was first seen on 05 and 06. How drawn intensities scatter was chosen on 02 and 05 (decision 0049).
 
 With a cache file rows are kept one by one, and a second run goes on after them.
 """
