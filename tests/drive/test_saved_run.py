@@ -17,6 +17,7 @@ from resweep.drive.command import BRAKE
 from resweep.drive.run import FILE
 from resweep.errors import InputError, ResweepError
 from resweep.worlds import World
+from tests.damaged_records import set_at
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +72,7 @@ DAMAGE: list[tuple[str, Any, str]] = [
 def test_a_wrong_value_is_one_line_that_names_file_and_field(
     place: str, value: Any, words: str, record: dict[str, Any], tmp_path: Path
 ) -> None:
-    *way, last = place.split(".")
-    holder: Any = record
-    for name in way:
-        holder = holder[int(name)] if isinstance(holder, list) else holder[name]
-    holder[int(last) if isinstance(holder, list) else last] = value
+    set_at(record, place, value)
     with pytest.raises(InputError, match=rf"run\.json: damaged, .*{words}.*run the drive again") as caught:
         load(record, tmp_path)
     assert "\n" not in str(caught.value)

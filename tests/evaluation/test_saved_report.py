@@ -14,6 +14,7 @@ import pytest
 from resweep import InputError, Sweep
 from resweep.evaluation import Report, evaluate
 from resweep.evaluation.report.side_by_side import SideBySide
+from tests.damaged_records import set_at
 
 
 @pytest.fixture
@@ -61,11 +62,7 @@ DAMAGE: list[tuple[str, Any, str]] = [
 def test_a_wrong_value_is_one_line_that_names_file_and_field(
     place: str, value: Any, words: str, record: dict[str, Any], tmp_path: Path
 ) -> None:
-    *way, last = place.split(".")
-    holder: Any = record
-    for name in way:
-        holder = holder[int(name)] if isinstance(holder, list) else holder[name]
-    holder[int(last) if isinstance(holder, list) else last] = value
+    set_at(record, place, value)
     with pytest.raises(InputError, match=rf"report\.json: damaged, .*{words}.*evaluate again") as caught:
         load(record, tmp_path)
     assert "\n" not in str(caught.value)

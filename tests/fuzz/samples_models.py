@@ -19,7 +19,7 @@ from resweep.sweep import Sweep
 from tests.fuzz.reader import Reader
 from tests.fuzz.samples_sweeps import make_sweep
 
-_TREES: dict[str, Any] = {
+ONE_BRANCH: dict[str, Any] = {
     "nodes_treeids": [0, 0, 0],
     "nodes_nodeids": [0, 1, 2],
     "nodes_featureids": [0, 0, 0],
@@ -87,7 +87,7 @@ def make_ray_network() -> bytes:
     from resweep.simulate.realism.onnx_network import INPUT
 
     ops = OnnxOps()
-    trees = ops.node("TreeEnsembleRegressor", INPUT, domain="ai.onnx.ml", **_TREES)
+    trees = ops.node("TreeEnsembleRegressor", INPUT, domain="ai.onnx.ml", **ONE_BRANCH)
     laser = ops.rows(np.linspace(0, 1, 16).reshape(8, 2).astype(np.float32), ops.select(INPUT, 5, 6))
     both = ops.concat([ops.clip(trees, 1.0), laser, ops.equals(ops.select(INPUT, 6, 7), 1.0)])
     shares = ops.softmax(ops.linear(both, np.eye(2, 4, dtype=np.float32), np.zeros(2, np.float32)))

@@ -13,6 +13,7 @@ import pytest
 from resweep.errors import ResweepError
 from resweep.inference import CheckedNetwork, InputShape, checked_network
 from resweep.inference.checked_network import read_model_file
+from tests.fuzz.samples_models import ONE_BRANCH
 
 onnx = pytest.importorskip("onnx", reason="needs resweep[learn]")
 pytest.importorskip("onnxruntime", reason="needs resweep[realism]")
@@ -299,18 +300,9 @@ def test_tensors_whose_numbers_do_not_fit() -> None:
 def make_trees(**changes: Any) -> Any:
     """One branch and two leaves, with some attributes changed."""
     attributes = {
-        "nodes_treeids": [0, 0, 0],
-        "nodes_nodeids": [0, 1, 2],
+        **ONE_BRANCH,
         "nodes_featureids": [3, 0, 0],
-        "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
         "nodes_values": [0.5, 0.0, 0.0],
-        "nodes_truenodeids": [1, 0, 0],
-        "nodes_falsenodeids": [2, 0, 0],
-        "target_treeids": [0, 0],
-        "target_nodeids": [1, 2],
-        "target_ids": [0, 0],
-        "target_weights": [0.25, 0.75],
-        "n_targets": 1,
         **changes,
     }
     trees = node("TreeEnsembleRegressor", "x", "y", domain="ai.onnx.ml", **attributes)
