@@ -1,0 +1,1 @@
+"""A bird's-eye detector: a small network that finds vehicles."""

@@ -1,0 +1,1 @@
+"""A frozen model reads recorded sweeps and their simulated pairs."""

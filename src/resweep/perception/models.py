@@ -1,0 +1,60 @@
+"""What every judge is: a model that says of each return what it hit, or one that finds objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from resweep.boxes import Boxes
+from resweep.errors import ResweepError
+from resweep.labels import LabelSet
+from resweep.pose import Array
+from resweep.sweep import Sweep
+
+UNKNOWN = 255  # in place of the number of a class: returns that do not count
+
+
+@dataclass(frozen=True, eq=False)
+class Detections:
+    """What a detector found in a sweep: boxes in the frame of its ``pose``, ``name`` the class, and their scores."""
+
+    boxes: Boxes
+    score: Array
+    """Scores (k,), the surest highest."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "score", np.asarray(self.score, np.float64).reshape(-1))
+        if len(self.score) != len(self.boxes):
+            raise ResweepError(f"detections: {len(self.boxes)} boxes, but {len(self.score)} scores")
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+
+@runtime_checkable
+class SegmentationModel(Protocol):
+    """A model that says of each return what it hit."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes."""
+
+    def segment(self, sweep: Sweep) -> Array:
+        """The number in ``classes`` (n,) uint8 of each return of a sweep."""
+
+    def find_truth(self, label: Array, labels: LabelSet) -> Array:
+        """The number in ``classes`` (n,) uint8 of true labels (n,) of a vocabulary; `UNKNOWN` for others."""
+
+
+@runtime_checkable
+class DetectionModel(Protocol):
+    """A model that finds objects."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes that it finds."""
+
+    def detect(self, sweep: Sweep) -> Detections:
+        """The objects in a sweep."""
