@@ -49,6 +49,22 @@ class SegmentationModel(Protocol):
 
 
 @runtime_checkable
+class ScoringModel(SegmentationModel, Protocol):
+    """A segmentation model that also says how sure it is."""
+
+    def score(self, sweep: Sweep) -> Array:
+        """Scores (n, classes) float32 of each return of a sweep, before a softmax: the highest is the answer."""
+
+
+@runtime_checkable
+class FeatureModel(Protocol):
+    """A model whose inner features can be compared between sweeps."""
+
+    def embed(self, sweep: Sweep) -> Array:
+        """Features (k, d) float32 of what the model saw in a sweep: a row for each return, cell or object."""
+
+
+@runtime_checkable
 class DetectionModel(Protocol):
     """A model that finds objects."""
 
