@@ -10,15 +10,25 @@ import numpy as np
 from resweep import _core
 from resweep.calibration import Calibration
 from resweep.pose import Array
-from resweep.sensor_scatter import DropTable, IntensityScatter, RangeNoise, SensorScatter, find_bins, find_incidence
+from resweep.sensor_scatter import (
+    NORMALS,
+    DropTable,
+    IntensityScatter,
+    RangeNoise,
+    SensorScatter,
+    find_bins,
+    find_incidence,
+    split_beyond,
+)
 from resweep.sensors import Sensor
 from resweep.simulate.beam_channels import VOLUMES
 from resweep.simulate.noise import add_noise
-from resweep.simulate.normal import find_share
 from resweep.simulate.ring_order import order_along_rings
 from resweep.sweep import BeamStatus, Sweep
 
 _RAY = 1  # ray 0 of a beam has the sensor's own noise
+_NORMAL_STEP = float(NORMALS[1] - NORMALS[0])
+_BLOCK = 1 << 16  # returns whose distributions are held at once
 _RETURN_SHIFT = 26  # bits of the number of a beam; further returns of it have numbers of their own
 
 
@@ -67,19 +77,17 @@ class WorldNoise:
 
 
 class IntensityDraw:
-    """The tables of intensities as arrays: rows of fewer knots than the longest repeat their last one."""
+    """The tables of intensities as arrays: tables of fewer knots than the longest repeat their last one."""
 
     def __init__(self, scatter: IntensityScatter) -> None:
         self._of = scatter
         most = max(len(table.expected) for table in scatter.tables)
-        columns = max(len(table.quantiles[0]) for table in scatter.tables)
         self._last = np.array([len(table.expected) - 1 for table in scatter.tables])
-        self._knots, self._curves = np.zeros((len(self._last), most)), np.zeros((len(self._last), most, columns))
-        share = np.linspace(0.0, 1.0, columns)
+        self._knots, self._curves = np.zeros((len(self._last), most)), np.zeros((len(self._last), most, len(NORMALS)))
         for knots, curves, table in zip(self._knots, self._curves, scatter.tables, strict=True):
-            count, levels = len(table.expected), np.linspace(0.0, 1.0, len(table.quantiles[0]))
+            count = len(table.expected)
             knots[:count], knots[count:] = table.expected, table.expected[-1]
-            curves[:count] = [np.interp(share, levels, row) for row in table.quantiles]
+            curves[:count] = table.find_curves()
             curves[count:] = curves[count - 1]
         self._table_of, self._response = np.array(scatter.table_of), np.array(scatter.response)
         self._shift, self._spread = np.array(scatter.shift), np.array(scatter.spread)
@@ -104,7 +112,7 @@ class IntensityDraw:
             normal = _remember(sweep, normal, of.next_weight)
             own = self._shift[kind, ring, far] + self._spread[kind, ring, far] * normal
             normal = np.where(known, own, normal)
-        drawn = self._read(self._table_of[kind, far], expected, find_share(normal))
+        drawn = self._read(self._table_of[kind, far], expected, normal)
         if gain is not None:
             drawn = drawn * gain
         if of.step:
@@ -113,22 +121,47 @@ class IntensityDraw:
             drawn = np.minimum(drawn, of.ceiling)
         return replace(sweep, intensity=drawn.astype(np.float32))
 
-    def _read(self, which: Array, expected: Array, level: Array) -> Array:
-        """The intensity (n,) at the ``level`` (n,), 0 to 1, of the table ``which`` (n,) about each expected one."""
+    def find_normals(self, kind: Array, range_bin: Array, expected: Array, recorded: Array) -> Array:
+        """Which normal numbers (n,) give the ``recorded`` intensities (n,), without gains: what `scatter` inverts."""
+        found = np.empty(len(recorded))
+        for part in (slice(begin, begin + _BLOCK) for begin in range(0, len(found), _BLOCK)):
+            which = self._table_of[kind[part], range_bin[part]]
+            low, high, share, factor = self._place(which, expected[part])
+            curves = self._curves[which, low] + share[:, None] * (self._curves[which, high] - self._curves[which, low])
+            curves = curves + 1e-9 * np.arange(len(NORMALS))  # of equal values any is as good
+            value = recorded[part] / np.maximum(factor, 1e-9)
+            column = np.clip((curves <= value[:, None]).sum(axis=1) - 1, 0, len(NORMALS) - 2)
+            rows = np.arange(len(value))
+            below, above = curves[rows, column], curves[rows, column + 1]
+            rest = np.clip((value - below) / np.maximum(above - below, 1e-12), 0.0, 1.0)
+            found[part] = NORMALS[0] + (column + rest) * _NORMAL_STEP
+        return found
+
+    def _read(self, which: Array, expected: Array, normal: Array) -> Array:
+        """The intensity (n,) at the ``normal`` number (n,) of the table ``which`` (n,) about each expected one."""
         _, most, columns = self._curves.shape
+        low, high, share, factor = self._place(which, expected)
+        along = (np.clip(normal, NORMALS[0], NORMALS[-1]) - NORMALS[0]) / _NORMAL_STEP
+        column = np.minimum(along.astype(np.int64), columns - 2)
+        rest, flat = along - column, self._curves.reshape(-1)
+        cells = [(which * most + row) * columns + column for row in (low, high)]
+        below, above = (flat[cell] + rest * (flat[cell + 1] - flat[cell]) for cell in cells)
+        return np.asarray(factor * (below + share * (above - below)))
+
+    def _place(self, which: Array, expected: Array) -> tuple[Array, Array, Array, Array]:
+        """The rows (n,) of the table ``which`` (n,) below and above each expected intensity, and the latter's share.
+
+        Beyond the ends of a table the last row is scaled in proportion, by a factor (n,).
+        """
+        most = self._curves.shape[1]
         low: Array = np.zeros(len(which), np.int64)
         for at in range(1, most - 1):
             low += expected >= self._knots[which, at]
         low = np.minimum(low, np.maximum(self._last[which] - 1, 0))
         high = np.minimum(low + 1, most - 1)
         left, right = self._knots[which, low], self._knots[which, high]
-        part = np.clip((expected - left) / np.where(right > left, right - left, 1.0), 0.0, 1.0)
-        along = level * (columns - 1)
-        column = np.minimum(along.astype(np.int64), columns - 2)
-        rest, flat = along - column, self._curves.reshape(-1)
-        cells = [(which * most + row) * columns + column for row in (low, high)]
-        below, above = (flat[cell] + rest * (flat[cell + 1] - flat[cell]) for cell in cells)
-        return np.asarray(below + part * (above - below))
+        within, factor = split_beyond(expected, left, np.maximum(right, left))
+        return low, high, (within - left) / np.where(right > left, right - left, 1.0), factor
 
 
 def _draw_normals(sweep: Sweep, seed: int, index: int) -> Array:
