@@ -200,3 +200,22 @@ def find_bins(values: Array, edges: tuple[float, ...]) -> Array:
 def find_incidence(cosine: Array) -> Array:
     """Incidence (n,) in degrees from the normal, of its cosine (n,)."""
     return np.asarray(90.0 - np.degrees(portable.arcsin(np.clip(cosine, 0.0, 1.0).astype(np.float64))))
+
+
+def find_cosine_limits(edges_deg: tuple[float, ...]) -> Array:
+    """The largest cosines (k,) float32 whose incidence is not below each edge, by which bins need no angles.
+
+    The bin of an incidence is how many limits are not below its cosine.
+    """
+    # Positive float32 numbers are ordered as their bits are: halves lead to the last one that reaches the edge.
+    edges = np.array(edges_deg, np.float32)
+    last = int(np.float32(1.0).view(np.uint32))
+    low, high = np.zeros(len(edges), np.int64), np.full(len(edges), last + 1)
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        reached = find_incidence(middle.astype(np.uint32).view(np.float32)) >= edges
+        low, high = np.where(reached, middle, low), np.where(reached, high, middle)
+    limits = low.astype(np.uint32).view(np.float32)
+    limits[edges > find_incidence(np.zeros(len(edges), np.float32))] = -np.inf
+    limits[low == last] = np.inf
+    return limits
