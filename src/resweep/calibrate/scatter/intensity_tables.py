@@ -13,7 +13,6 @@ from resweep.calibrate.scatter.step import find_step
 from resweep.normal import find_share
 from resweep.pose import Array
 from resweep.sensor_scatter import NORMALS, SURFACE, VOLUME, IntensityScatter, IntensityTable, find_bins, split_beyond
-from resweep.simulate.world_noise import IntensityDraw
 
 RANGE_EDGES_M = (5.0, 8.0, 12.0, 18.0, 26.0, 40.0)  # so that bins hold alike many returns of a drive
 # Chosen by hand: a half or a double of each hardly matters.
@@ -24,6 +23,7 @@ _MIN_RETURNS = 1000  # in all, for anything to be known
 _PRIOR_OF_RESPONSE = 300.0  # returns with the response of the laser at all ranges
 _PRIOR_OF_SHIFT = 30.0  # returns with a shift of 0 and a spread of 1
 _MIN_SPREAD = 0.2
+_BLOCK = 1 << 16  # returns whose distributions are held at once
 _MIN_FACTOR = 0.1  # of what is expected beyond the ends of a table
 _DIGITS, _SHIFT_DIGITS = 5, 2
 
@@ -143,7 +143,7 @@ def _describe_lasers(
     kind = found.find_kinds(returns.label, returns.surface)
     random = np.random.default_rng(0)
     blurred = returns.recorded + found.step * (random.random(len(expected)) - 0.5)  # within a step anything is possible
-    normal = IntensityDraw(found).find_normals(kind, returns.range_bin, expected, blurred)
+    normal = find_normals(found, kind, returns.range_bin, expected, blurred)
     kinds, lasers, bins = len(found.kinds), len(found.response), len(found.range_edges_m) + 1
     cell, size = (kind * lasers + returns.ring) * bins + returns.range_bin, kinds * lasers * bins
     count = np.bincount(cell, minlength=size) + _PRIOR_OF_SHIFT
@@ -184,6 +184,31 @@ def _correlate(pairs: Sequence[ScatterPair], used: Sequence[Array], values: Sequ
         product += float((left * right).sum())
         square += float((left**2 + right**2).sum()) / 2.0
     return product / square if square > 0.0 else 0.0
+
+
+def find_normals(found: IntensityScatter, kind: Array, range_bin: Array, expected: Array, recorded: Array) -> Array:
+    """The normal numbers (n,) at which the tables hold the ``recorded`` intensities (n,), without gains.
+
+    Simulation draws such numbers and reads the intensities (`cpp/trace/scatter.hpp`).
+    """
+    _, knots, curves = found.stack_tables()
+    which = np.array(found.table_of)[kind, range_bin]
+    normal = np.empty(len(recorded))
+    for part in (slice(begin, begin + _BLOCK) for begin in range(0, len(normal), _BLOCK)):
+        own = knots[which[part]]
+        low = np.minimum((own[:, 1:-1] <= expected[part, None]).sum(axis=1), max(own.shape[1] - 2, 0))
+        high, row = np.minimum(low + 1, own.shape[1] - 1), np.arange(len(low))
+        left, right = own[row, low], own[row, high]
+        within, factor = split_beyond(expected[part], left, right)
+        share = (within - left) / np.where(right > left, right - left, 1.0)
+        below, above = curves[which[part], low], curves[which[part], high]
+        rising = below + share[:, None] * (above - below) + 1e-9 * np.arange(len(NORMALS))  # equal values
+        value = recorded[part] / np.maximum(factor, _MIN_FACTOR)
+        column = np.clip((rising <= value[:, None]).sum(axis=1) - 1, 0, len(NORMALS) - 2)
+        first, last = rising[row, column], rising[row, column + 1]
+        rest = np.clip((value - first) / (last - first), 0.0, 1.0)
+        normal[part] = NORMALS[column] + rest * (NORMALS[column + 1] - NORMALS[column])
+    return normal
 
 
 def _to_tuple(values: Array) -> Any:
