@@ -43,7 +43,7 @@ class SegmenterTraining:
         self.average = copy.deepcopy(self._network)
         parameters = self._network.module.parameters()
         self._optimiser = torch.optim.AdamW(parameters, config.rate, weight_decay=config.weight_decay)
-        self._weight = torch.from_numpy(weigh_classes([sample.label for sample in samples], classes, config.balance))
+        self._weight = torch.from_numpy(weigh_classes(samples, classes, config.balance))
         self.state = TrainingProgress()
         self.best = self._copy()
 

@@ -10,7 +10,7 @@ import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def train(
     torch = load_torch()
     network = KpConvNetwork(config.network, classes, config.seed)
     optimiser = torch.optim.AdamW(network.module.parameters(), config.rate, weight_decay=config.weight_decay)
-    weight = torch.from_numpy(weigh_classes([sample.label for sample in training], classes, config.balance))
+    weight = torch.from_numpy(weigh_classes(training, classes, config.balance))
     state, best = TrainingProgress(), network.module.state_dict()
     found = None if kept is None else kept.find(CHECKPOINT)
     if found is not None:
@@ -86,9 +86,16 @@ def train(
     return network, state
 
 
-def weigh_classes(labels: Sequence[Array], classes: int, balance: float) -> Array:
+class ClassedSample(Protocol):
+    """A sample of training, with the class of each of its points or cells, below 0 for none."""
+
+    @property
+    def label(self) -> Array: ...
+
+
+def weigh_classes(samples: Sequence[ClassedSample], classes: int, balance: float) -> Array:
     """Weights (c,) float32 of the classes, by their share of all points; 0 for one that does not occur."""
-    count = sum(np.bincount(label[label >= 0], minlength=classes) for label in labels)
+    count = sum(np.bincount(sample.label[sample.label >= 0], minlength=classes) for sample in samples)
     share = np.asarray(count) / max(int(np.sum(count)), 1)
     weight = np.array([0.0 if item == 0 else float(item) ** -balance for item in share])
     return np.asarray(weight / weight[weight > 0].mean(), np.float32)
