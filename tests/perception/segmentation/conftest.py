@@ -50,7 +50,7 @@ def segmenter_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         version="0",
         classes=CLASSES,
         geometry=ImageGeometry(columns=128, elevation_deg=tuple(np.linspace(20, -40, 16).tolist())),
-        normalisation={name: (0.0, 5.0) for name in CHANNELS[:-1]},
+        normalisation=dict.fromkeys(CHANNELS[:-1], (0.0, 5.0)),
         features=count_features(shape),
         parameters=drawn.parameters,
         trained_on=(TrainingLog(log="nothing", sweeps=1),),

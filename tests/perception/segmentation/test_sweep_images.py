@@ -45,7 +45,7 @@ def test_the_direction_of_a_cell_leads_back_to_its_return() -> None:
     assert np.abs(rows - elevation).max() <= np.radians(0.5) + 1e-6
     shown = image.nearest[image.nearest >= 0]
     there = image.nearest >= 0
-    assert image.values[[X, Y, Z]][:, there].T == pytest.approx(points[shown], abs=1e-5)
+    assert pytest.approx(points[shown], abs=1e-5) == image.values[[X, Y, Z]][:, there].T
     assert image.values[RANGE][there] == pytest.approx(ranges[shown], rel=1e-6)
     assert (image.values[OCCUPIED] == there).all()
     assert not image.values[:, ~there].any()

@@ -36,7 +36,8 @@ def test_a_function_of_points_is_a_model(corner: Log) -> None:
     assert isinstance(model, SegmentationModel)
     assert model.classes == tuple(NAMES)
     assert (model.segment(sweep) == (sweep.points[:, 2] > -1.6)).all()
-    (points,) = seen
+    assert (wrap_function(lambda points: points[:, 2] > -1.6, NAMES).segment(sweep) == model.segment(sweep)).all()
+    points = seen[0]
     assert points.shape == (len(sweep), 5)
     assert points[:, :3] == pytest.approx(sweep.points)
     assert points[:, 3] == pytest.approx(sweep.intensity)
@@ -127,7 +128,7 @@ def test_results_of_other_frames_are_refused(corner: Log, tmp_path: Path) -> Non
     problem = "holds 490 labels, but sweep 1 of log 'corner' has 980 returns; results are those of the sweeps"
     assert problem in refusal(open_results(tmp_path / "other").for_log(corner), corner[1])
     write_results(tmp_path / "far", corner[:2], first=90)
-    with pytest.raises(ResweepError, match="2 results from 000090.label to 000091.label, none of a sweep of log"):
+    with pytest.raises(ResweepError, match=r"2 results from 000090\.label to 000091\.label, none of a sweep of log"):
         open_results(tmp_path / "far").for_log(corner)
     write_results(tmp_path / "some", corner[:2], first=1)
     model = open_results(tmp_path / "some").for_log(corner)
@@ -143,7 +144,7 @@ def test_results_of_other_frames_are_refused(corner: Log, tmp_path: Path) -> Non
 
 
 def test_folders_without_results_of_one_sequence_are_refused(corner: Log, tmp_path: Path) -> None:
-    with pytest.raises(ResweepError, match="holds no .label file"):
+    with pytest.raises(ResweepError, match=r"holds no \.label file"):
         open_results(tmp_path)
     with pytest.raises(ResweepError, match="is no folder"):
         open_results(tmp_path / "absent")
