@@ -64,7 +64,7 @@ def test_returns_of_a_laser_stay_in_its_row() -> None:
     azimuth, tilt = np.linspace(-3, 3, 40), np.radians(np.tile([-3.7, -2.9], 20))
     flat = np.cos(tilt)
     points = 7 * np.column_stack([flat * np.cos(azimuth), flat * np.sin(azimuth), np.sin(tilt)])
-    above = [*points, 0, 0, 5.0]
+    above = points + np.array([0, 0, 5.0])
     both, ring = np.concatenate([points, above]), np.repeat([0, 1], 40)
     assert make_image(Sweep.from_points(both, ring=ring), EVEN).row[:40].tolist() == [7] * 40
     assert make_image(Sweep.from_points(both), EVEN).row[:40].tolist() == [8, 7] * 20
