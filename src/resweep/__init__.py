@@ -59,6 +59,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.map import Map as Map
     from resweep.objects import ObjectConfig as ObjectConfig
     from resweep.objects import build_bank as build_bank
+    from resweep.perception.judging import Judgement as Judgement
+    from resweep.perception.judging import judge as judge
     from resweep.pose import Trajectory as Trajectory
     from resweep.pose import from_xyz_rpy as from_xyz_rpy
     from resweep.register import AlignConfig as AlignConfig
@@ -106,6 +108,7 @@ _PUBLIC = {
     "HybridConfig": "resweep.build",
     "InputError": "resweep.errors",
     "Instances": "resweep.worlds",
+    "Judgement": "resweep.perception.judging",
     "LabelSet": "resweep.labels",
     "Log": "resweep.log",
     "Map": "resweep.map",
@@ -142,6 +145,7 @@ _PUBLIC = {
     "from_xyz_rpy": "resweep.pose",
     "holdout": "resweep.evaluation.holdout",
     "join": "resweep.register",
+    "judge": "resweep.perception.judging",
     "learn_realism": "resweep.dataset.learning",
     "learn_semantics": "resweep.learn.semantics",
     "load_bank": "resweep.scenario",
