@@ -54,3 +54,12 @@ SettingsOfTraining = Annotated[
 LabellingModel = Annotated[
     Path, typer.Option("--model", "-m", metavar="MODEL", help="The folder that resweep learn semantics wrote.")
 ]
+Judges = Annotated[
+    list[Path],
+    typer.Option(
+        "--model",
+        parser=parse_path,
+        metavar="MODEL",
+        help="The folder of a model that resweep learn wrote: a segmenter, a detector or a labeller; may be repeated.",
+    ),
+]
