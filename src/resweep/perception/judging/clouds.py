@@ -37,8 +37,12 @@ CLOUDS: Mapping[str, str] = {
     REAL_DROPS: "the recorded beams with our ranges and intensities, where we have them",
     CONTROL: "boxes and CAD on a plane, one noiseless ray a beam, constant intensity, no drop",
 }
-# Clouds that swap something of ours for the recorded, or of the recorded for ours, one by one.
-ATTRIBUTION = (SHARED, OUR_DROPS, OUR_INTENSITY, OUR_GEOMETRY, REAL_DROPS, OURS)
+# What a part costs: the agreement of the first cloud, less that of the second, which differs in that part alone.
+PARTS: Mapping[str, tuple[str, str]] = {
+    "intensities": (SHARED, OUR_INTENSITY),
+    "geometry": (SHARED, OUR_GEOMETRY),
+    "drops": (REAL, OUR_DROPS),
+}
 _NEEDS_INTENSITY = (OUR_INTENSITY, OUR_GEOMETRY)
 
 

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
     from resweep.perception.judging.judgement_pictures import JudgedSweep
 
-FORMAT, VERSION = "resweep-judgement", 1
+FORMAT: Literal["resweep-judgement"] = "resweep-judgement"
+VERSION: Literal[1] = 1
 _WIDTH = 118
 _LARGEST = 1e15
 
 Text = Annotated[str, Field(max_length=20_000)]
 Count = Annotated[int, Field(ge=0, le=int(_LARGEST))]
+Figure = Annotated[float, Field(ge=-_LARGEST, le=_LARGEST)]
 Size = Annotated[float, Field(ge=0.0, le=_LARGEST)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -33,9 +35,9 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 class Estimate(SavedRecord):
     """A figure, and the interval that draws of places give it; None where there is nothing to measure."""
 
-    value: Size | None = None
-    low: Size | None = None
-    high: Size | None = None
+    value: Figure | None = None
+    low: Figure | None = None
+    high: Figure | None = None
 
     def __str__(self) -> str:
         if self.value is None:
@@ -76,6 +78,7 @@ class CloudScores(SavedRecord):
 class SegmentationScores(SavedRecord):
     """What a segmentation model makes of all clouds.
 
+    ``costs`` are by how much each of the `PARTS` alone, when it is ours, lowers agreement.
     ``miou_share`` is the mIoU of the simulated sweep over that of the recorded one, only our beams. ``confusion``
     counts beams by the answer on the recorded sweep (rows) and on the simulated one (columns), each in the
     order of ``classes``.
@@ -84,6 +87,7 @@ class SegmentationScores(SavedRecord):
     classes: list[Text]
     absent: list[Text]
     clouds: list[CloudScores]
+    costs: dict[Text, Estimate]
     miou_share: Estimate
     confusion: list[list[Count]]
 

@@ -26,22 +26,23 @@ def render(judgement: Judgement) -> str:
     sections = []
     for item in judgement.models:
         sections.append(f"<h2>{escape(item.model)}</h2>" if len(judgement.models) > 1 else "")
-        sections.extend(_render_model(item, kept.get(item.model)))
+        sections.extend(_render_model(item, kept.get(item.model), len(judgement.settings.sweeps) > 1))
     notes = "".join(f"<li>{escape(line)}</li>" for line in judgement.notes)
     sections.append(f'<h2>How it was measured</h2><ul class="notes">{notes}</ul>')
     return render_frame(judgement.title(), "Does a network believe it?", judgement.settings.resweep, sections)
 
 
-def _render_model(item: ModelJudgement, sweep: pictures.JudgedSweep | None) -> Iterator[str]:
+def _render_model(item: ModelJudgement, sweep: pictures.JudgedSweep | None, many: bool) -> Iterator[str]:
     scores = item.segmentation
     if scores is not None:
         yield _render_cards(scores)
         yield "<h2>What gives the simulation away</h2>"
         png = pictures.draw_attribution(scores.clouds)
+        yield _render_costs(scores)
         yield render_figure(png, "Every cloud as the model reads it, with the interval over places.")
         yield _render_clouds(item)
         if sweep is not None:
-            yield f"<h2>Sweep {sweep.number}, on which it agrees least</h2>"
+            yield f"<h2>Sweep {sweep.number}{', on which it agrees least' if many else ''}</h2>"
             yield render_figure(pictures.draw_range_answers(sweep), "Answers as the sensor sees them.")
             yield render_figure(pictures.draw_from_above(sweep), "Answers from above.")
         yield _render_classes(scores)
@@ -72,6 +73,18 @@ def _render_cards(scores: SegmentationScores) -> str:
             f'<span class="spread">{between}</span></div>'
         )
     return f'<div class="cards">{"".join(cards)}</div>'
+
+
+def _render_costs(scores: SegmentationScores) -> str:
+    """A sentence: which part of ours changes how many answers."""
+    said = []
+    for part, cost in sorted(scores.costs.items(), key=lambda item: -(item[1].value or 0.0)):
+        if cost.value is not None:
+            between = (
+                "" if cost.low is None or cost.high is None else f" ({100 * cost.low:.1f} to {100 * cost.high:.1f})"
+            )
+            said.append(f"{escape(part)} <b>{100 * cost.value:.1f} %</b>{between}")
+    return f"<p>Answers that change when one part alone is simulated: {', '.join(said)}.</p>" if said else ""
 
 
 def _render_clouds(item: ModelJudgement) -> str:

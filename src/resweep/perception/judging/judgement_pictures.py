@@ -39,6 +39,7 @@ _COLOURS = (
     "#7c5cc4",
     "#8c564b",
 )
+_WHISKER = "#1d2733"
 _REACH = 0.97  # quantile of the distances that the view from above shows
 
 
@@ -118,7 +119,7 @@ def draw_range_answers(sweep: JudgedSweep) -> bytes:
 
 def draw_from_above(sweep: JudgedSweep) -> bytes:
     """Answers from above, recorded beside simulated, and the simulated returns with another answer."""
-    figure = new_figure(14.0, 5.2)
+    figure = new_figure(14.0, 5.4)
     panels = figure.subplots(1, 3, sharex=True, sharey=True)
     reach = float(np.quantile(np.hypot(sweep.real[:, 0], sweep.real[:, 1]), _REACH)) if len(sweep.real) else 1.0
     colours = np.array([*_list_colours(sweep.classes), FAINT])
@@ -145,13 +146,13 @@ def draw_attribution(clouds: list[CloudScores]) -> bytes:
     figure = new_figure(13.0 if with_truth else 8.5, 0.36 * len(clouds) + 1.1)
     panels = np.atleast_1d(figure.subplots(1, 2 if with_truth else 1, sharey=True))
     shown = [("agreement", "agreement with the answers on the recorded sweep")]
-    shown += [("miou", "mIoU against true labels, same beams of the recorded sweep: |")] if with_truth else []
+    shown += [("miou", "mIoU against true labels; orange: recorded sweep, same beams")] if with_truth else []
     for axes, (name, title) in zip(panels, shown, strict=True):
         for at, item in enumerate(clouds):
             _add_estimate(axes, at, item, name)
         axes.set_yticks(range(len(clouds)), [item.cloud for item in clouds])
         axes.set_xlim(0.0, 1.0)
-        style_axes(axes, title, "", "")
+        style_axes(axes, title, "", "", panel=True)
     panels[0].invert_yaxis()
     return to_png(figure)
 
@@ -163,11 +164,10 @@ def _add_estimate(axes: Any, at: int, item: CloudScores, name: str) -> None:
     colour = {OURS: BLUE, CONTROL: VERMILION, NULL_NOISE: GREEN, NULL_NEXT: GREEN, REAL: GREEN}.get(item.cloud, FAINT)
     axes.barh(at, estimate.value, 0.62, color=colour, alpha=0.85)
     if estimate.low is not None:
-        axes.plot([estimate.low, estimate.high], [at, at], color=INK, linewidth=1.6)
+        axes.plot([estimate.low, estimate.high], [at, at], color=_WHISKER, linewidth=1.4)
     if name == "miou" and item.miou_real.value is not None:
         axes.plot([item.miou_real.value] * 2, [at - 0.36, at + 0.36], color=ORANGE, linewidth=1.6)
-    beyond = estimate.value if estimate.high is None else max(estimate.value, estimate.high)
-    axes.text(min(beyond + 0.01, 0.94), at, f"{estimate.value:.3f}", va="center", fontsize=8, color=INK)
+    axes.text(0.01, at, f"{estimate.value:.3f}", va="center", fontsize=8, color="#ffffff")
 
 
 def _list_colours(classes: tuple[str, ...]) -> list[str]:
@@ -184,9 +184,11 @@ def _add_legend(axes: Any, names: Any, colours: Any, below: bool = False) -> Non
     from matplotlib.patches import Patch
 
     marks = [Patch(color=colour, label=name) for name, colour in zip(names, colours, strict=True)]
-    place = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.14)} if below else {}
-    place = place or {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0)}
-    axes.legend(handles=marks, ncols=min(len(marks), 10), fontsize=8, frameon=False, labelcolor=INK, **place)
+    style: dict[str, Any] = {"handles": marks, "ncols": min(len(marks), 10), "fontsize": 8, "frameon": False}
+    if below:
+        axes.figure.legend(loc="outside lower center", labelcolor=INK, **style)
+    else:
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), labelcolor=INK, borderpad=0.1, **style)
 
 
 def _find_elevations(points: Array) -> tuple[float, float]:

@@ -20,6 +20,7 @@ def list_tables(judgement: Judgement) -> Iterator[Table]:
     for item in judgement.models:
         yield make_cloud_table(item)
         if item.segmentation is not None:
+            yield _make_cost_table(item.model, item.segmentation)
             yield _make_class_table(item.model, item.segmentation)
 
 
@@ -43,6 +44,16 @@ def make_cloud_table(item: ModelJudgement) -> Table:
         if features is not None:
             cells.append(format_value(features.distance.get(name)))
         table.add_row(name, *cells, style="bold" if name == OURS else None)
+    return table
+
+
+def _make_cost_table(model: str, scores: SegmentationScores) -> Table:
+    """By how much each part that is ours lowers agreement."""
+    table = _open_table(f"{model}: what gives the simulation away")
+    table.add_column("part that is ours", no_wrap=True)
+    table.add_column("answers that it changes", justify="right", no_wrap=True)
+    for part, cost in scores.costs.items():
+        table.add_row(part, str(cost))
     return table
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from resweep.labels import LabelSet
 from resweep.perception.judging.answers import ask_classes
-from resweep.perception.judging.clouds import CLOUDS, OURS, REAL, SHARED, JudgedCloud
+from resweep.perception.judging.clouds import CLOUDS, OURS, PARTS, REAL, SHARED, JudgedCloud
 from resweep.perception.judging.config import JudgingConfig
 from resweep.perception.judging.judgement import CloudScores, Estimate, RangeScores, SegmentationScores
 from resweep.perception.models import UNKNOWN, SegmentationModel
@@ -99,6 +99,7 @@ class SegmentationJudge:
             classes=list(self.classes),
             absent=[name for name, there in zip(self.classes, judged, strict=True) if not there and self.has_truth],
             clouds=found,
+            costs=self._find_costs(drawn),
             miou_share=self._find_share(drawn, judged),
             confusion=self.confusion.tolist(),
         )
@@ -134,6 +135,16 @@ class SegmentationJudge:
             agreement_of=by_class(_divide(total[_SAME], total[_ALL])),
             ranges=ranges,
         )
+
+    def _find_costs(self, drawn: dict[str, Array]) -> dict[str, Estimate]:
+        """By how much each part that is ours lowers agreement, where its clouds were judged."""
+        found = {}
+        for part, pair in PARTS.items():
+            if all(key in self.counts for key in pair):
+                before, after = (find_agreement(self.counts[key].sum(axis=0)) for key in pair)
+                drawn_before, drawn_after = (find_agreement(drawn[key]) for key in pair)
+                found[part] = self._estimate(before - after, drawn_before - drawn_after)
+        return found
 
     def _find_share(self, drawn: dict[str, Array], judged: Array) -> Estimate:
         if OURS not in self.counts or SHARED not in self.counts:
@@ -176,5 +187,5 @@ def _divide(part: Array, whole: Array) -> Array:
     return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), np.nan))
 
 
-def _plain(value: float) -> float | None:
+def _plain(value: float | Array) -> float | None:
     return float(value) if np.isfinite(value) else None
