@@ -63,6 +63,7 @@ NAMES = [
     "join",
     "judge",
     "learn_realism",
+    "learn_segmenter",
     "learn_semantics",
     "load_bank",
     "load_labels",
