@@ -39,6 +39,8 @@ def name_models(models: Any) -> dict[str, Model]:
                 f"model '{name}': a {type(model).__name__} that is no model: it lacks classes, segment and find_truth, "
                 "or classes and detect, or embed; give one of resweep.perception.models"
             )
+        if isinstance(model, SegmentationModel):
+            check_classes(name, model)
     return named
 
 
@@ -50,7 +52,6 @@ class ModelJudges:
         self.segmentation: SegmentationJudge | None = None
         self.features: FeatureJudge | None = None
         if isinstance(model, SegmentationModel):
-            check_classes(name, model)
             self.segmentation = SegmentationJudge(name, model, labels, config)
         if isinstance(model, FeatureModel):
             self.features = FeatureJudge(name, model, config)

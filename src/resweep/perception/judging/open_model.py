@@ -14,6 +14,8 @@ from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.perception.judging.asking import Model
 from resweep.perception.models import UNKNOWN
+from resweep.perception.segmentation import segmenter_card
+from resweep.perception.segmentation.segmenter import load_segmenter
 from resweep.pose import Array
 from resweep.segmentation import Labeller, load_labeller
 from resweep.segmentation.card import CARD
@@ -29,6 +31,8 @@ def open_model(path: str | Path, log: Log) -> Model:
         raise InputError(f"{path}: holds no model ({CARD} is missing); {_AGAIN}")
     data = read_json(file, _AGAIN)
     kind = str(data.get("kind")) if isinstance(data, dict) else "unknown"
+    if kind == segmenter_card.KIND:
+        return load_segmenter(path).for_log(log)
     if kind == "semantics":
         return LabellingJudge(load_labeller(path))
     raise InputError(f"{file}: is the card of a model of kind '{kind:.40}', which is no judge; {_AGAIN}")
