@@ -10,7 +10,7 @@ import typer
 from resweep.files.strict_json import format_json, replace_not_finite
 
 if TYPE_CHECKING:
-    from resweep.perception.detection.card import DetectorCard
+    from resweep.perception.detection.detector_card import DetectorCard
 
 
 def print_detector(output: Path, card: DetectorCard, as_json: bool) -> None:

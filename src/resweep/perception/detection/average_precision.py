@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from resweep.errors import ResweepError
-from resweep.perception.detection.matching import FrameMatch
+from resweep.perception.detection.box_matching import FrameMatch
 from resweep.pose import Array
 
 RECALLS = 40  # at which the precision is read: 1/40 to 1, as KITTI does since 2019 (Simonelli et al. 2019)

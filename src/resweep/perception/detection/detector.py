@@ -11,8 +11,8 @@ from resweep.inference.checked_network import CheckedNetwork, InputShape
 from resweep.intensity_scale import choose_full_scale, to_relative
 from resweep.log import Log
 from resweep.perception.detection.birds_eye import CHANNELS, STRIDE, draw_birds_eye
-from resweep.perception.detection.card import MODEL, DetectorCard, read_detector
 from resweep.perception.detection.decoding import BOX_CHANNELS, decode
+from resweep.perception.detection.detector_card import MODEL, DetectorCard, read_detector
 from resweep.perception.models import Detections
 from resweep.pose import Array
 from resweep.sweep import Sweep

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from resweep.learn.detector.architecture import run_network
-from resweep.learn.detector.config import DetectorShape
+from resweep.learn.detector.detector_config import DetectorShape
+from resweep.learn.detector.detector_layers import run_network
 from resweep.learn.semantics.kpconv import load_torch
 from resweep.perception.detection.birds_eye import BLOCK, CHANNELS
 from resweep.pose import Array

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from resweep.learn.detector.architecture import run_network
-from resweep.learn.detector.network import DetectorNetwork
+from resweep.learn.detector.detector_layers import run_network
+from resweep.learn.detector.detector_network import DetectorNetwork
 from resweep.learn.graphs import OnnxOps
 from resweep.optional import require
 from resweep.perception.detection.birds_eye import CHANNELS

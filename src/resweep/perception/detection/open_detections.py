@@ -8,8 +8,8 @@ from pathlib import Path
 from resweep.errors import InputError
 from resweep.log import Log
 from resweep.perception.detection.callable_detector import import_detector
-from resweep.perception.detection.card import CARD
 from resweep.perception.detection.detector import load_detector
+from resweep.perception.detection.detector_card import CARD
 from resweep.perception.detection.kitti_results import open_kitti_results, recognises_kitti
 from resweep.perception.detection.nuscenes_results import open_nuscenes_results
 from resweep.perception.models import DetectionModel

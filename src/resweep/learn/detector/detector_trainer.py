@@ -15,17 +15,21 @@ from resweep.files import lock_local
 from resweep.files.partial import find_partial, hash_text, open_partial
 from resweep.files.pieces import Pieces
 from resweep.files.publication import discard_partial
-from resweep.learn.detector.config import MAX_WEIGHTS, DetectorConfig
-from resweep.learn.detector.export import export
-from resweep.learn.detector.network import DetectorNetwork, predict
-from resweep.learn.detector.rounds import train
-from resweep.learn.detector.samples import DetectorSample, check_objects, read_samples
+from resweep.learn.detector.detector_config import MAX_WEIGHTS, DetectorConfig
+from resweep.learn.detector.detector_graph import export
+from resweep.learn.detector.detector_network import DetectorNetwork, predict
+from resweep.learn.detector.detector_rounds import train
+from resweep.learn.detector.detector_samples import DetectorSample, check_objects, read_samples
 from resweep.learn.model_folder import check_output
 from resweep.learn.semantics.trainer import split_logs
 from resweep.log import Log
 from resweep.perception.detection.average_precision import find_average_precision
 from resweep.perception.detection.birds_eye import draw_birds_eye
-from resweep.perception.detection.card import (
+from resweep.perception.detection.box_matching import MatchRule as Rule
+from resweep.perception.detection.box_matching import OverlapKind, match_frames
+from resweep.perception.detection.decoding import decode
+from resweep.perception.detection.detector import Detector, open_detector
+from resweep.perception.detection.detector_card import (
     TOLERANCE,
     DetectionScore,
     DetectionScores,
@@ -34,10 +38,6 @@ from resweep.perception.detection.card import (
     hash_model,
     write_detector,
 )
-from resweep.perception.detection.decoding import decode
-from resweep.perception.detection.detector import Detector, open_detector
-from resweep.perception.detection.matching import MatchRule as Rule
-from resweep.perception.detection.matching import OverlapKind, match_frames
 from resweep.perception.detection.truth import TrueBoxes
 from resweep.perception.models import Detections
 from resweep.pose import Array

@@ -10,7 +10,7 @@ import numpy as np
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.intensity_scale import to_relative
-from resweep.learn.detector.config import DetectorConfig
+from resweep.learn.detector.detector_config import DetectorConfig
 from resweep.log import Log
 from resweep.perception.detection.truth import TrueBoxes, find_truth
 from resweep.pose import Array

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from resweep.files.pieces import Pieces, StoredPiece
-from resweep.learn.detector.config import DetectorConfig
-from resweep.learn.detector.network import DetectorNetwork, predict
-from resweep.learn.detector.samples import DetectorSample, PastedObject, gather_objects
-from resweep.learn.detector.targets import Targets, draw_batch
+from resweep.learn.detector.detector_config import DetectorConfig
+from resweep.learn.detector.detector_network import DetectorNetwork, predict
+from resweep.learn.detector.detector_samples import DetectorSample, PastedObject, gather_objects
+from resweep.learn.detector.heat_targets import Targets, draw_batch
 from resweep.learn.semantics.kpconv import load_torch
 from resweep.learn.semantics.rounds import schedule_rate
 from resweep.perception.detection.average_precision import find_average_precision
 from resweep.perception.detection.birds_eye import draw_birds_eye
+from resweep.perception.detection.box_matching import MatchRule, match_frame
 from resweep.perception.detection.decoding import BOX_CHANNELS, decode
-from resweep.perception.detection.matching import MatchRule, match_frame
 from resweep.progress import open_progress
 
 CHECKPOINT = "training"  # the piece

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, TypeVar
 
-from resweep.learn.detector.config import DetectorShape
+from resweep.learn.detector.detector_config import DetectorShape
 from resweep.perception.detection.birds_eye import CHANNELS
 from resweep.perception.detection.decoding import BOX_CHANNELS
 

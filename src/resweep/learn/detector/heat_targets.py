@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from resweep import portable
-from resweep.learn.detector.augment import augment
-from resweep.learn.detector.config import DetectorConfig
-from resweep.learn.detector.samples import DetectorSample, PastedObject
+from resweep.learn.detector.detector_augment import augment
+from resweep.learn.detector.detector_config import DetectorConfig
+from resweep.learn.detector.detector_samples import DetectorSample, PastedObject
 from resweep.perception.detection.birds_eye import STRIDE, BirdsEyeGrid, draw_birds_eye
 from resweep.perception.detection.decoding import BOX_CHANNELS, encode_boxes
 from resweep.perception.detection.truth import is_in_sector

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from resweep import portable
-from resweep.learn.detector.config import DetectorAugment
-from resweep.learn.detector.samples import DetectorSample, PastedObject
+from resweep.learn.detector.detector_config import DetectorAugment
+from resweep.learn.detector.detector_samples import DetectorSample, PastedObject
 from resweep.pose import Array
 
 _SHADOW_BINS = 720  # of azimuth
