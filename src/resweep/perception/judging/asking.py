@@ -7,12 +7,15 @@ from typing import Any
 
 from resweep.errors import ResweepError
 from resweep.labels import LabelSet
-from resweep.perception.judging.answers import check_classes
 from resweep.perception.judging.clouds import REAL, JudgedCloud
 from resweep.perception.judging.config import JudgingConfig
+from resweep.perception.judging.detection_judge import DetectionJudge
 from resweep.perception.judging.feature_distance import FeatureJudge
+from resweep.perception.judging.judged_drive import JudgedDrive
 from resweep.perception.judging.judgement import ModelJudgement
 from resweep.perception.judging.judgement_pictures import JudgedSweep
+from resweep.perception.judging.model_answers import check_classes
+from resweep.perception.judging.places import Places
 from resweep.perception.judging.segmentation_judge import SegmentationJudge
 from resweep.perception.models import DetectionModel, FeatureModel, SegmentationModel
 from resweep.pose import Array
@@ -39,28 +42,34 @@ def name_models(models: Any) -> dict[str, Model]:
                 f"model '{name}': a {type(model).__name__} that is no model: it lacks classes, segment and find_truth, "
                 "or classes and detect, or embed; give one of resweep.perception.models"
             )
-        if isinstance(model, SegmentationModel):
+        if isinstance(model, SegmentationModel | DetectionModel):
             check_classes(name, model)
     return named
 
 
 class ModelJudges:
-    """What one model is asked: the classes of returns, and its features."""
+    """What one model is asked: the classes of returns, the objects, and its features."""
 
-    def __init__(self, name: str, model: Model, labels: LabelSet, config: JudgingConfig) -> None:
+    def __init__(self, name: str, model: Model, drive: JudgedDrive, labels: LabelSet, config: JudgingConfig) -> None:
         self.name = name
         self.segmentation: SegmentationJudge | None = None
         self.features: FeatureJudge | None = None
         if isinstance(model, SegmentationModel):
             self.segmentation = SegmentationJudge(name, model, labels, config)
+        self.detection: DetectionJudge | None = None
+        if isinstance(model, DetectionModel):
+            self.detection = DetectionJudge(name, model, drive, config)
         if isinstance(model, FeatureModel):
             self.features = FeatureJudge(name, model, config)
 
-    def read(self, clouds: dict[str, JudgedCloud], place: Array, places: int, number: int, worst: WorstSweep) -> None:
-        """Ask the model about the clouds of sweep ``number``, whose recorded returns are at ``place`` (n,)."""
+    def read(self, clouds: dict[str, JudgedCloud], places: Places, at: int, number: int, worst: WorstSweep) -> None:
+        """Ask the model about the clouds of sweep ``number``, the ``at``-th that is judged."""
         if self.segmentation is not None:
-            answers = self.segmentation.read(clouds[REAL].sweep, clouds, place, places, number)
+            place = places.find(clouds[REAL].sweep, at)
+            answers = self.segmentation.read(clouds[REAL].sweep, clouds, place, places.count, number)
             worst.offer(JudgedSweep.of(self.name, self.segmentation.classes, number, clouds, answers))
+        if self.detection is not None:
+            self.detection.read(clouds, number, places, at)
         if self.features is not None:
             self.features.read(clouds, number)
 
@@ -69,6 +78,7 @@ class ModelJudges:
         return ModelJudgement(
             model=self.name,
             segmentation=None if self.segmentation is None else self.segmentation.score(weights),
+            detection=None if self.detection is None else self.detection.score(weights),
             features=None if self.features is None else self.features.score(),
         )
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from resweep import portable
 from resweep.errors import ResweepError
-from resweep.perception.judging.answers import ask_features
 from resweep.perception.judging.clouds import CLOUDS, REAL, JudgedCloud
 from resweep.perception.judging.config import JudgingConfig
 from resweep.perception.judging.judgement import FeatureScores
+from resweep.perception.judging.model_answers import ask_features
 from resweep.perception.models import FeatureModel
 from resweep.pose import Array
 

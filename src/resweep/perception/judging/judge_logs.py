@@ -15,7 +15,6 @@ from resweep.evaluation.holdout import build_without, split_sweeps
 from resweep.log import Log
 from resweep.perception.judging.asking import Model, ModelJudges, WorstSweep, name_models
 from resweep.perception.judging.cloud_sources import CloudSource, FiredAgain, Simulated, SimulatedLog
-from resweep.perception.judging.clouds import REAL
 from resweep.perception.judging.config import JudgingConfig
 from resweep.perception.judging.judged_drive import JudgedDrive
 from resweep.perception.judging.judgement import Judgement, JudgementSettings
@@ -81,14 +80,13 @@ def judge(
     labels = log.labels if log.labels.known or world is None else world.labels
     source = CloudSource(drive, simulated, NegativeControl(drive, labels, world, threads), config, seed, threads)
     places, worst = Places(drive, np.array(numbers), config), WorstSweep()
-    judges = [ModelJudges(name, model, labels, config) for name, model in named.items()]
+    judges = [ModelJudges(name, model, drive, labels, config) for name, model in named.items()]
     with open_progress(progress) as shown:
         shown.start("judging sweeps", len(numbers))
         for at, number in enumerate(numbers):
             clouds = source.list_clouds(number)
-            place = places.find(clouds[REAL].sweep, at)
             for item in judges:
-                item.read(clouds, place, places.count, number, worst)
+                item.read(clouds, places, at, number, worst)
             shown.advance(1, f"{at + 1}/{len(numbers)}")
     settings = JudgementSettings(
         resweep=resweep.__version__,

@@ -102,6 +102,55 @@ class SegmentationScores(SavedRecord):
         return next((item for item in self.clouds if item.cloud == cloud), None)
 
 
+class DetectionRow(SavedRecord):
+    """What a detection model makes of one of the `CLOUDS`, by one rule: class, least overlap and least returns.
+
+    ``ap`` is the average precision, ``agreement`` is κ_det of D's Table 7: the share of the objects that are found in
+    both this cloud and the recorded sweep, or in neither. ``score_change`` is the mean of their scores in this cloud
+    less those in the recorded sweep, 0 where an object was not found.
+    """
+
+    cloud: Text
+    name: Text
+    iou: Share
+    min_points: Count
+    objects: Count
+    ap: Estimate
+    agreement: Estimate
+    score_change: Estimate
+
+
+class ObjectScore(SavedRecord):
+    """One object of the recording, and how sure the model is of it when recorded and when simulated; 0: not found."""
+
+    sweep: Count
+    name: Text
+    range_m: Size
+    points: Count
+    real: Figure
+    ours: Figure
+
+
+class DetectionFigures(SavedRecord):
+    """What a detection model makes of all clouds. Objects count as found from a score of ``min_score``.
+
+    Without ``has_truth`` the recording has no objects, and those that the model finds in it stand for them: there is
+    no AP then.
+    """
+
+    classes: list[Text]
+    absent: list[Text]
+    has_truth: bool
+    min_score: Share
+    rows: list[DetectionRow]
+    objects: Annotated[list[ObjectScore], Field(max_length=10_000)]
+
+    def find(self, cloud: str, name: str, iou: float = 0.5, min_points: int = 1) -> DetectionRow | None:
+        """The figures of a cloud by one rule; None if there are none."""
+        wanted = (cloud, name, iou, min_points)
+        return next((row for row in self.rows if (row.cloud, row.name, row.iou, row.min_points) == wanted), None)
+
+
 class FeatureScores(SavedRecord):
     """Squared Fréchet distances of a model's features between the recorded sweeps and each of the clouds."""
 
@@ -115,6 +164,7 @@ class ModelJudgement(SavedRecord):
 
     model: Text
     segmentation: SegmentationScores | None = None
+    detection: DetectionFigures | None = None
     features: FeatureScores | None = None
 
 
@@ -149,6 +199,7 @@ class Judgement(SavedRecord):
     def _fits(self) -> Judgement:
         for item in self.models:
             named = [] if item.segmentation is None else [cloud.cloud for cloud in item.segmentation.clouds]
+            named += [] if item.detection is None else [row.cloud for row in item.detection.rows]
             named += [] if item.features is None else [*item.features.distance, *item.features.rows]
             for cloud in named:
                 if cloud not in CLOUDS:

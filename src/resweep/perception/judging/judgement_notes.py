@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from resweep.perception.judging.cloud_sources import CloudSource
 from resweep.perception.judging.config import JudgingConfig
-from resweep.perception.judging.judgement import JudgementSettings, ModelJudgement
+from resweep.perception.judging.judgement import DetectionFigures, JudgementSettings, ModelJudgement
 
 
 def list_notes(
@@ -30,6 +30,7 @@ def list_notes(
             "The recording has no intensities: models see 0 on both sides, and no intensities are swapped for others."
         )
     for item in models:
+        lines += [] if item.detection is None else _list_detection_notes(item.model, item.detection)
         if item.segmentation is None:
             continue
         if all(cloud.miou.value is None for cloud in item.segmentation.clouds):
@@ -42,4 +43,20 @@ def list_notes(
             "Feature distance: the squared Fréchet distance between features of all recorded sweeps and of a cloud, "
             "|m − m'|² + tr(C + C' − 2 (C^½ C' C^½)^½) of their means and covariances; those of the null are its floor."
         )
+    return lines
+
+
+def _list_detection_notes(model: str, scores: DetectionFigures) -> list[str]:
+    """What to know about detections."""
+    lines = [
+        f"{model}: an object is found from a score of {scores.min_score:g}; AP is that at 40 recalls, overlaps are "
+        "seen from above, and intervals match each place by itself."
+    ]
+    if not scores.has_truth:
+        lines.append(
+            f"{model}: the recording has no boxes and no instances of vehicles, so what the model finds in the "
+            "recorded sweeps stands for them: there is no AP, only the scores' agreement."
+        )
+    elif scores.absent:
+        lines.append(f"{model}: no object of {', '.join(scores.absent)}.")
     return lines

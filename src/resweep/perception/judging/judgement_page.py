@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from resweep.evaluation.report.page_parts import render_figure, render_frame, render_table, show
 from resweep.perception.judging import judgement_pictures as pictures
 from resweep.perception.judging.clouds import CLOUDS, CONTROL, NULL_NOISE, OURS, SHARED
+from resweep.perception.judging.detection_page import render_detection
 
 if TYPE_CHECKING:
     from resweep.perception.judging.judgement import (
@@ -48,7 +49,10 @@ def _render_model(item: ModelJudgement, sweep: pictures.JudgedSweep | None, many
         yield _render_classes(scores)
         yield _render_ranges(scores)
         yield _render_confusion(scores)
-    elif item.features is not None:
+    if item.detection is not None:
+        yield from render_detection(item.detection)
+    if scores is None and item.features is not None:
+        yield "<h2>Feature distance</h2>"
         yield _render_clouds(item)
 
 

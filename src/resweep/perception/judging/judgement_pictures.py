@@ -23,7 +23,7 @@ from resweep.perception.models import UNKNOWN
 from resweep.pose import Array
 
 if TYPE_CHECKING:
-    from resweep.perception.judging.judgement import CloudScores
+    from resweep.perception.judging.judgement import CloudScores, Estimate
 
 _ROWS, _COLUMNS = 64, 1024
 _NOTHING, _SAME = "#e3e7ec", "#c4ccd5"
@@ -149,7 +149,9 @@ def draw_attribution(clouds: list[CloudScores]) -> bytes:
     shown += [("miou", "mIoU against true labels; orange: recorded sweep, same beams")] if with_truth else []
     for axes, (name, title) in zip(panels, shown, strict=True):
         for at, item in enumerate(clouds):
-            _add_estimate(axes, at, item, name)
+            add_bar_with_interval(axes, at, item.cloud, getattr(item, name))
+            if name == "miou" and item.miou_real.value is not None:
+                axes.plot([item.miou_real.value] * 2, [at - 0.36, at + 0.36], color=ORANGE, linewidth=1.6)
         axes.set_yticks(range(len(clouds)), [item.cloud for item in clouds])
         axes.set_xlim(0.0, 1.0)
         style_axes(axes, title, "", "", panel=True)
@@ -157,17 +159,23 @@ def draw_attribution(clouds: list[CloudScores]) -> bytes:
     return to_png(figure)
 
 
-def _add_estimate(axes: Any, at: int, item: CloudScores, name: str) -> None:
-    estimate = getattr(item, name)
+def add_bar_with_interval(axes: Any, at: int, cloud: str, estimate: Estimate) -> None:
+    """Draw a figure of a cloud as bar ``at``, with its interval as a line."""
     if estimate.value is None:
         return
-    colour = {OURS: BLUE, CONTROL: VERMILION, NULL_NOISE: GREEN, NULL_NEXT: GREEN, REAL: GREEN}.get(item.cloud, FAINT)
+    colour = {OURS: BLUE, CONTROL: VERMILION, NULL_NOISE: GREEN, NULL_NEXT: GREEN, REAL: GREEN}.get(cloud, FAINT)
     axes.barh(at, estimate.value, 0.62, color=colour, alpha=0.85)
     if estimate.low is not None:
         axes.plot([estimate.low, estimate.high], [at, at], color=_WHISKER, linewidth=1.4)
-    if name == "miou" and item.miou_real.value is not None:
-        axes.plot([item.miou_real.value] * 2, [at - 0.36, at + 0.36], color=ORANGE, linewidth=1.6)
-    axes.text(0.01, at, f"{estimate.value:.3f}", va="center", fontsize=8, color="#ffffff")
+    inside = estimate.value > 0.12
+    axes.text(
+        0.01 if inside else 0.13,
+        at,
+        f"{estimate.value:.3f}",
+        va="center",
+        fontsize=8,
+        color="#ffffff" if inside else INK,
+    )
 
 
 def _list_colours(classes: tuple[str, ...]) -> list[str]:

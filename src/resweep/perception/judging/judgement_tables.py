@@ -12,13 +12,16 @@ from resweep.perception.judging.clouds import OURS, SHARED
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from resweep.perception.judging.judgement import Judgement, ModelJudgement, SegmentationScores
+    from resweep.perception.judging.judgement import DetectionFigures, Judgement, ModelJudgement, SegmentationScores
 
 
 def list_tables(judgement: Judgement) -> Iterator[Table]:
     """The tables of all models."""
     for item in judgement.models:
-        yield make_cloud_table(item)
+        if item.segmentation is not None or item.features is not None:
+            yield make_cloud_table(item)
+        if item.detection is not None:
+            yield _make_detection_table(item.model, item.detection)
         if item.segmentation is not None:
             yield _make_cost_table(item.model, item.segmentation)
             yield _make_class_table(item.model, item.segmentation)
@@ -44,6 +47,21 @@ def make_cloud_table(item: ModelJudgement) -> Table:
         if features is not None:
             cells.append(format_value(features.distance.get(name)))
         table.add_row(name, *cells, style="bold" if name == OURS else None)
+    return table
+
+
+def _make_detection_table(model: str, scores: DetectionFigures) -> Table:
+    """A row a cloud and class, from an overlap of .5 and of .7: κ_det, AP and the change of scores."""
+    table = _open_table(f"{model}: objects of 1 return or more, from an overlap of .5; κ: found in both or in neither")
+    for name in ("class", "cloud"):
+        table.add_column(name, no_wrap=True)
+    for name in ("objects", "AP", "κ", "score change"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in scores.rows:
+        if (row.iou, row.min_points) == (0.5, 1):
+            cells = (str(item) for item in (row.ap, row.agreement, row.score_change))
+            style = "bold" if row.cloud == OURS else None
+            table.add_row(printable(row.name), row.cloud, f"{row.objects:,}", *cells, style=style)
     return table
 
 

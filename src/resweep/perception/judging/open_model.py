@@ -1,67 +1,39 @@
-"""Judges from disk: whatever ``resweep learn`` wrote, by the kind that its card names."""
+"""Judges by what a user calls them: models on disk and functions, which can read clouds that nobody has read before."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from resweep.errors import InputError
-from resweep.files.untrusted import read_json
-from resweep.label_mapping import map_labels
-from resweep.labels import LabelSet
 from resweep.log import Log
+from resweep.perception.detection.detector_card import KIND as DETECTOR
+from resweep.perception.detection.kitti_results import recognises_kitti
+from resweep.perception.detection.open_detections import open_detections
 from resweep.perception.judging.asking import Model
-from resweep.perception.models import UNKNOWN
-from resweep.perception.segmentation import segmenter_card
-from resweep.perception.segmentation.segmenter import load_segmenter
-from resweep.pose import Array
-from resweep.segmentation import Labeller, load_labeller
-from resweep.segmentation.card import CARD
-from resweep.sweep import Sweep
-
-_AGAIN = "give the folder of a segmenter, detector or labeller that `resweep learn` wrote"
+from resweep.perception.load_model import bind_model, load_model, read_kind
+from resweep.perception.models import DetectionModel, FeatureModel, SegmentationModel
+from resweep.perception.segmentation.result_files import ResultFiles
 
 
 def open_model(path: str | Path, log: Log) -> Model:
-    """The model in the folder ``path``, to judge the sweeps of a log."""
-    file = Path(path) / CARD
-    if not file.is_file():
-        raise InputError(f"{path}: holds no model ({CARD} is missing); {_AGAIN}")
-    data = read_json(file, _AGAIN)
-    kind = str(data.get("kind")) if isinstance(data, dict) else "unknown"
-    if kind == segmenter_card.KIND:
-        return load_segmenter(path).for_log(log)
-    if kind == "semantics":
-        return LabellingJudge(load_labeller(path))
-    raise InputError(f"{file}: is the card of a model of kind '{kind:.40}', which is no judge; {_AGAIN}")
+    """The model that ``path`` names, to judge the sweeps of a log and simulated ones.
+
+    It is a folder that ``resweep learn`` wrote (a segmenter, a detector or a labeller), or ``MODULE:NAME`` of a model
+    or function in Python. Files of results are an error: they hold answers on the recorded sweeps alone.
+    """
+    given = Path(path)
+    if given.suffix == ".json" or (given.is_dir() and not read_kind(str(path)) and recognises_kitti(given)):
+        raise InputError(_describe_results(path))
+    model = open_detections(path, log) if read_kind(str(path)) == DETECTOR else bind_model(load_model(path), log)
+    if isinstance(model, ResultFiles):
+        raise InputError(_describe_results(path))
+    if not isinstance(model, SegmentationModel | DetectionModel | FeatureModel):
+        raise InputError(f"{path}: a {type(model).__name__}, which is no judge; give a segmenter or a detector")
+    return model
 
 
-@dataclass(frozen=True, eq=False)
-class LabellingJudge:
-    """A `Labeller` as a segmentation model, whose classes are those of its card."""
-
-    labeller: Labeller
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Names of the classes."""
-        return tuple(self.labeller.card.class_names)
-
-    def segment(self, sweep: Sweep) -> Array:
-        """The number in `classes` (n,) uint8 of each return."""
-        return self._number(self.labeller.classify(sweep))
-
-    def find_truth(self, label: Array, labels: LabelSet) -> Array:
-        """The number in `classes` (n,) uint8 of true labels (n,); `UNKNOWN` for those without counterpart."""
-        own = self.labeller.card.labels
-        if not labels.known:
-            return np.full(len(label), UNKNOWN, np.uint8)
-        return self._number(label if labels.same_as(own) else map_labels(labels, own).map(label))
-
-    def _number(self, label: Array) -> Array:
-        found = np.full(len(label), UNKNOWN, np.uint8)
-        for at, item in enumerate(self.labeller.card.classes):
-            found[label == item] = at
-        return found
+def _describe_results(path: str | Path) -> str:
+    return (
+        f"{path}: holds results, which are answers on the recorded sweeps alone; a judge must read the simulated ones "
+        "too, so give the model that made them: a folder of resweep learn, or MODULE:NAME of a function"
+    )

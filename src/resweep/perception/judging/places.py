@@ -19,6 +19,7 @@ class Places:
 
     def __init__(self, drive: JudgedDrive, numbers: Array, config: JudgingConfig) -> None:
         self.sectors = config.sectors
+        self._turn = drive.poses[numbers][:, :3, :3]
         position = drive.poses[:, :3, 3]
         step = np.linalg.norm(np.diff(position, axis=0), axis=1)
         along = np.concatenate([[0.0], np.cumsum(step)])[numbers] if len(position) else np.zeros(0)
@@ -32,7 +33,13 @@ class Places:
 
     def find(self, sweep: Sweep, at: int) -> Array:
         """The place (n,) of each return of the ``at``-th judged sweep."""
-        towards = sweep.points @ sweep.pose[:3, :3].T
+        return self._find(sweep.points @ sweep.pose[:3, :3].T, at)
+
+    def find_towards(self, points: Array, at: int) -> Array:
+        """The place (n,) of points (n, 3) in the frame of the ``at``-th judged sweep."""
+        return self._find(np.asarray(points, np.float64) @ self._turn[at].T, at)
+
+    def _find(self, towards: Array, at: int) -> Array:
         share = np.arctan2(towards[:, 1], towards[:, 0]) / (2.0 * np.pi) + 0.5
         sector = np.minimum((share * self.sectors).astype(np.int64), self.sectors - 1)
         return np.asarray(self._stretch[at] * self.sectors + sector)

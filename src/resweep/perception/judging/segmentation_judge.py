@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from resweep.labels import LabelSet
-from resweep.perception.judging.answers import ask_classes
 from resweep.perception.judging.clouds import CLOUDS, OURS, PARTS, REAL, SHARED, JudgedCloud
 from resweep.perception.judging.config import JudgingConfig
+from resweep.perception.judging.intervals import estimate, make_plain
 from resweep.perception.judging.judgement import CloudScores, Estimate, RangeScores, SegmentationScores
+from resweep.perception.judging.model_answers import ask_classes
 from resweep.perception.models import UNKNOWN, SegmentationModel
 from resweep.pose import Array
 from resweep.sweep import Sweep
@@ -114,22 +115,24 @@ class SegmentationJudge:
                 from_m=edges[at],
                 to_m=edges[at + 1] if at + 1 < len(edges) else None,
                 beams=int(part[_ALL].sum()),
-                agreement=_plain(find_agreement(part)),
-                miou=_plain(find_miou(part, judged)),
-                miou_real=_plain(find_miou(part, judged, real=True)),
+                agreement=make_plain(find_agreement(part)),
+                miou=make_plain(find_miou(part, judged)),
+                miou_real=make_plain(find_miou(part, judged, real=True)),
             )
             for at, part in enumerate(by_range)
         ]
 
         def by_class(values: Array) -> dict[str, float | None]:
-            return {name: _plain(value) for name, value in zip(self.classes, values[: len(self.classes)], strict=True)}
+            return {
+                name: make_plain(value) for name, value in zip(self.classes, values[: len(self.classes)], strict=True)
+            }
 
         return CloudScores(
             cloud=key,
             beams=int(total[_ALL].sum()),
-            agreement=self._estimate(find_agreement(total), find_agreement(drawn)),
-            miou=self._estimate(find_miou(total, judged), find_miou(drawn, judged)),
-            miou_real=self._estimate(find_miou(total, judged, real=True), find_miou(drawn, judged, real=True)),
+            agreement=estimate(find_agreement(total), find_agreement(drawn), self.config),
+            miou=estimate(find_miou(total, judged), find_miou(drawn, judged), self.config),
+            miou_real=estimate(find_miou(total, judged, real=True), find_miou(drawn, judged, real=True), self.config),
             iou=by_class(np.where(judged, find_iou(total), np.nan)),
             iou_real=by_class(np.where(judged, find_iou(total, real=True), np.nan)),
             agreement_of=by_class(_divide(total[_SAME], total[_ALL])),
@@ -143,7 +146,7 @@ class SegmentationJudge:
             if all(key in self.counts for key in pair):
                 before, after = (find_agreement(self.counts[key].sum(axis=0)) for key in pair)
                 drawn_before, drawn_after = (find_agreement(drawn[key]) for key in pair)
-                found[part] = self._estimate(before - after, drawn_before - drawn_after)
+                found[part] = estimate(before - after, drawn_before - drawn_after, self.config)
         return found
 
     def _find_share(self, drawn: dict[str, Array], judged: Array) -> Estimate:
@@ -151,16 +154,7 @@ class SegmentationJudge:
             return Estimate()
         parts = [find_miou(self.counts[key].sum(axis=0), judged) for key in (OURS, SHARED)]
         draws = [find_miou(drawn[key], judged) for key in (OURS, SHARED)]
-        return self._estimate(_divide(*parts), _divide(*draws))
-
-    def _estimate(self, value: Array, draws: Array) -> Estimate:
-        """A figure with the interval of its draws, from which those that measured nothing are left out."""
-        known = draws[np.isfinite(draws)]
-        if not np.isfinite(value):
-            return Estimate()
-        rest = (1.0 - self.config.confidence) / 2.0
-        low, high = np.quantile(known, [rest, 1.0 - rest]) if len(known) else (np.nan, np.nan)
-        return Estimate(value=float(value), low=_plain(low), high=_plain(high))
+        return estimate(_divide(*parts), _divide(*draws), self.config)
 
 
 def find_iou(counts: Array, real: bool = False) -> Array:
@@ -185,7 +179,3 @@ def find_agreement(counts: Array) -> Array:
 def _divide(part: Array, whole: Array) -> Array:
     whole = np.asarray(whole, np.float64)
     return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), np.nan))
-
-
-def _plain(value: float | Array) -> float | None:
-    return float(value) if np.isfinite(value) else None

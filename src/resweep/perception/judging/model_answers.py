@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from resweep.errors import ResweepError
-from resweep.perception.models import UNKNOWN, FeatureModel, SegmentationModel
+from resweep.perception.models import UNKNOWN, DetectionModel, Detections, FeatureModel, SegmentationModel
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
@@ -45,7 +45,18 @@ def ask_features(model: FeatureModel, sweep: Sweep, where: str) -> Array:
     return found.astype(np.float64)
 
 
-def check_classes(name: str, model: SegmentationModel) -> None:
+def ask_detections(model: DetectionModel, sweep: Sweep, where: str) -> Detections:
+    """The objects that a model finds in a sweep."""
+    found = model.detect(sweep)
+    if not isinstance(found, Detections):
+        raise ResweepError(f"{where}: the model gave a {type(found).__name__}; a detection model gives Detections")
+    if not np.isfinite(found.score).all():
+        bad = int(np.count_nonzero(~np.isfinite(found.score)))
+        raise ResweepError(f"{where}: {bad} of {len(found)} scores are NaN or infinite; check the model")
+    return found
+
+
+def check_classes(name: str, model: SegmentationModel | DetectionModel) -> None:
     """Raise unless the classes of a model are some different names."""
     classes = tuple(model.classes)
     if not classes or len(set(classes)) != len(classes) or len(classes) >= UNKNOWN:
