@@ -88,7 +88,7 @@ class TrueCarModel:
         """Boxes at the known places."""
         centre = np.array([(x, y, 0.75) for x, y in self.at]) - sweep.pose[:3, 3]
         boxes = Boxes(centre, np.tile([4.3, 1.8, 1.5], (len(centre), 1)), np.zeros(len(centre)), ["car"] * len(centre))
-        raised = replace(boxes, centre=boxes.centre + [0.0, 0.0, 0.25])  # above the road
+        raised = replace(boxes, centre=boxes.centre + np.array([0.0, 0.0, 0.25]))  # above the road
         count = raised.count_points(sweep.deskewed(), 0.1)
         rows = np.flatnonzero(count > 5)
         return Detections(boxes[rows], np.minimum(count[rows] / self.full, 1.0))
