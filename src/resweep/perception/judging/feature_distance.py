@@ -13,6 +13,8 @@ from resweep.perception.judging.model_answers import ask_features
 from resweep.perception.models import FeatureModel
 from resweep.pose import Array
 
+_ROUNDING = 1e-12  # of the covariances, below which a distance is 0
+
 
 class FeatureJudge:
     """Collects the first two moments of a model's features on every cloud."""
@@ -69,7 +71,9 @@ def find_frechet_distance(mean: Array, covariance: Array, other_mean: Array, oth
     eigenvalues = np.linalg.eigvalsh((middle + middle.T) / 2.0)
     cross = float(np.sqrt(np.maximum(eigenvalues, 0.0)).sum())
     apart = float(((mean - other_mean) ** 2).sum())
-    return max(0.0, apart + float(np.trace(covariance) + np.trace(other_covariance)) - 2.0 * cross)
+    spread = float(np.trace(covariance) + np.trace(other_covariance))
+    distance = apart + spread - 2.0 * cross
+    return distance if distance > _ROUNDING * spread else 0.0
 
 
 def _find_root(covariance: Array) -> Array:
