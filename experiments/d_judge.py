@@ -112,7 +112,7 @@ def open_place(name: str) -> rs.Log:
 
 
 def open_judge(split: Split, models: Path, fast: bool) -> Path:
-    """The judge of a split, trained if it is not there, on all sweeps but the last of each log: these choose the round."""
+    """The judge of a split, trained if it is absent: on all sweeps of its logs but the last, which choose the round."""
     path = models / f"{split.name}.model"
     if not path.exists():
         models.mkdir(parents=True, exist_ok=True)
@@ -170,10 +170,10 @@ def show(result: dict[str, Any]) -> None:
         costs.add_row(part, *(_format_agreement(row["costs"][part]) for row in rows))
     console.print(costs)
     gaps = ", ".join(f"{place} {_format(gap)}" for place, gap in result["car_gap"].items())
+    found = f"{_format(result['agreement'])}, {_format(result['miou_share'])} and by place {gaps}"
     console.print(
         f"Goals: agreement {GOAL_AGREEMENT}, mIoU {GOAL_MIOU_SHARE} of that of the recorded sweep on the same beams, "
-        f"IoU of vehicles at most {GOAL_CARS} lower; found {_format(result['agreement'])}, {_format(result['miou_share'])} "
-        f"and by place {gaps}."
+        f"IoU of vehicles at most {GOAL_CARS} lower; found {found}."
     )
 
 
