@@ -87,7 +87,7 @@ def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[s
         "rows": rows,
         "mean": mean,
         "agreement": mean["ours"]["agreement"],
-        "miou_share": ours / same if same else None,
+        "miou_share": None if ours is None or not same else ours / same,
         "car_gap": gaps,
     }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from resweep.evaluation.report.figures import BLUE, FAINT, new_figure, style_axes, to_png
-from resweep.perception.judging.judgement_pictures import add_bar_with_interval
+from resweep.perception.judging.judgement_pictures import draw_bars
 
 if TYPE_CHECKING:
     from resweep.perception.judging.judgement import DetectionRow, ObjectScore
@@ -15,19 +15,10 @@ if TYPE_CHECKING:
 
 def draw_detection_bars(rows: list[DetectionRow]) -> bytes:
     """κ_det, and AP where there is truth, of each cloud as bars with their intervals."""
-    with_truth = any(row.ap.value is not None for row in rows)
-    figure = new_figure(13.0 if with_truth else 8.5, 0.36 * len(rows) + 1.1)
-    panels = np.atleast_1d(figure.subplots(1, 2 if with_truth else 1, sharey=True))
-    shown = [("agreement", "κ: objects found in both this cloud and the recording, or in neither")]
-    shown += [("ap", "average precision")] if with_truth else []
-    for axes, (name, title) in zip(panels, shown, strict=True):
-        for at, row in enumerate(rows):
-            add_bar_with_interval(axes, at, row.cloud, getattr(row, name))
-        axes.set_yticks(range(len(rows)), [row.cloud for row in rows])
-        axes.set_xlim(0.0, 1.0)
-        style_axes(axes, title, "", "", panel=True)
-    panels[0].invert_yaxis()
-    return to_png(figure)
+    panels = {"κ: objects found in both this cloud and the recording, or in neither": [row.agreement for row in rows]}
+    if any(row.ap.value is not None for row in rows):
+        panels["average precision"] = [row.ap for row in rows]
+    return draw_bars([row.cloud for row in rows], panels)
 
 
 def draw_scores(objects: list[ObjectScore]) -> bytes:

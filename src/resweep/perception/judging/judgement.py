@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from resweep.errors import InputError, UnreadableFileError, nearest_names, printable
+from resweep.errors import InputError, nearest_names, printable
 from resweep.evaluation.report.saving import save_as
-from resweep.files.strict_json import format_json, parse_json
-from resweep.files.untrusted import MAX_JSON_BYTES, read_bytes
+from resweep.files.strict_json import format_json
 from resweep.perception.judging.clouds import CLOUDS
-from resweep.saved_record import SavedRecord, check_record
+from resweep.saved_record import SavedRecord, check_record, read_saved
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -239,20 +238,8 @@ class Judgement(SavedRecord):
     @classmethod
     def load(cls, path: str | Path) -> Judgement:
         """The judgement in a ``.json`` file that `save` wrote; InputError for anything else."""
-        advice = "judge again"
-        try:
-            record = parse_json(read_bytes(Path(path), MAX_JSON_BYTES))
-        except UnreadableFileError as error:
-            raise InputError(f"{path}: cannot be read ({error.problem})") from error
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror or error}); check the path") from error
-        except ValueError as error:
-            raise InputError(f"{path}: not JSON ({error}); give a judgement saved as .json") from error
-        if not isinstance(record, dict) or record.get("format") != FORMAT:
-            raise InputError(f"{path}: JSON, but not a judgement; give a file that Judgement.save wrote")
-        if record.get("version") != VERSION:
-            raise InputError(f"{path}: judgement version {record.get('version')!r:.40}; this Resweep reads {VERSION}")
-        check_record(record, cls, str(path), advice)
+        record = read_saved(Path(path), "judgement", FORMAT, VERSION, "Judgement.save")
+        check_record(record, cls, str(path), "judge again")
         return cls.model_validate(record)
 
     def title(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -142,24 +143,32 @@ def draw_from_above(sweep: JudgedSweep) -> bytes:
 
 def draw_attribution(clouds: list[CloudScores]) -> bytes:
     """Agreement, and mIoU where it is known, of each cloud as bars with their intervals."""
-    with_truth = any(item.miou.value is not None for item in clouds)
-    figure = new_figure(13.0 if with_truth else 8.5, 0.36 * len(clouds) + 1.1)
-    panels = np.atleast_1d(figure.subplots(1, 2 if with_truth else 1, sharey=True))
-    shown = [("agreement", "agreement with the answers on the recorded sweep")]
-    shown += [("miou", "mIoU against true labels; orange: recorded sweep, same beams")] if with_truth else []
-    for axes, (name, title) in zip(panels, shown, strict=True):
-        for at, item in enumerate(clouds):
-            add_bar_with_interval(axes, at, item.cloud, getattr(item, name))
-            if name == "miou" and item.miou_real.value is not None:
-                axes.plot([item.miou_real.value] * 2, [at - 0.36, at + 0.36], color=ORANGE, linewidth=1.6)
-        axes.set_yticks(range(len(clouds)), [item.cloud for item in clouds])
+    panels = {"agreement with the answers on the recorded sweep": [item.agreement for item in clouds]}
+    marks: list[float | None] = []
+    if any(item.miou.value is not None for item in clouds):
+        panels["mIoU against true labels; orange: recorded sweep, same beams"] = [item.miou for item in clouds]
+        marks = [item.miou_real.value for item in clouds]
+    return draw_bars([item.cloud for item in clouds], panels, marks)
+
+
+def draw_bars(clouds: list[str], panels: dict[str, list[Estimate]], marks: Sequence[float | None] = ()) -> bytes:
+    """Panels of bars, one for each cloud, by their titles; ``marks`` are lines across the bars of the last panel."""
+    figure = new_figure(13.0 if len(panels) > 1 else 8.5, 0.36 * len(clouds) + 1.1)
+    drawn = np.atleast_1d(figure.subplots(1, len(panels), sharey=True))
+    for axes, (title, estimates) in zip(drawn, panels.items(), strict=True):
+        for at, (cloud, estimate) in enumerate(zip(clouds, estimates, strict=True)):
+            _add_bar_with_interval(axes, at, cloud, estimate)
+        axes.set_yticks(range(len(clouds)), clouds)
         axes.set_xlim(0.0, 1.0)
         style_axes(axes, title, "", "", panel=True)
-    panels[0].invert_yaxis()
+    for at, mark in enumerate(marks):
+        if mark is not None:
+            drawn[-1].plot([mark, mark], [at - 0.36, at + 0.36], color=ORANGE, linewidth=1.6)
+    drawn[0].invert_yaxis()
     return to_png(figure)
 
 
-def add_bar_with_interval(axes: Any, at: int, cloud: str, estimate: Estimate) -> None:
+def _add_bar_with_interval(axes: Any, at: int, cloud: str, estimate: Estimate) -> None:
     """Draw a figure of a cloud as bar ``at``, with its interval as a line."""
     if estimate.value is None:
         return
