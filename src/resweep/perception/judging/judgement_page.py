@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from resweep.evaluation.report.page_parts import render_figure, render_frame, render_table, show
 from resweep.perception.judging import judgement_pictures as pictures
-from resweep.perception.judging.clouds import CLOUDS, CONTROL, NULL_NOISE, OURS, SHARED
+from resweep.perception.judging.clouds import CLOUDS, CONTROL, NULL_NEXT, NULL_NOISE, OURS, SHARED
 from resweep.perception.judging.detection_page import render_detection
 
 if TYPE_CHECKING:
@@ -58,11 +58,12 @@ def _render_model(item: ModelJudgement, sweep: pictures.JudgedSweep | None, many
 
 def _render_cards(scores: SegmentationScores) -> str:
     cards = []
-    named = {name: scores.find(name) for name in (OURS, SHARED, NULL_NOISE, CONTROL)}
-    ours, shared, null, control = named.values()
+    names = (OURS, SHARED, NULL_NOISE, NULL_NEXT, CONTROL)
+    ours, shared, null, after, control = (scores.find(name) for name in names)
     given: list[tuple[str, Estimate | None, str]] = [
         ("agreement, ours", None if ours is None else ours.agreement, "share of beams with the recorded answer ↑"),
         ("agreement, null", None if null is None else null.agreement, "with noise on recorded ranges"),
+        ("agreement, next", None if after is None else after.agreement, "the next recorded sweep"),
         ("agreement, control", None if control is None else control.agreement, "boxes, one ray, no noise"),
         ("mIoU, ours", None if ours is None else ours.miou, "against true labels ↑"),
         ("mIoU, recorded", None if shared is None else shared.miou, "on the same beams"),

@@ -133,7 +133,7 @@ def draw_from_above(sweep: JudgedSweep) -> bytes:
     axes = panels[2]
     axes.scatter(sweep.ours[:, 0], sweep.ours[:, 1], s=0.3, c=_SAME, linewidths=0, rasterized=True)
     axes.scatter(sweep.ours[differs, 0], sweep.ours[differs, 1], s=0.8, c=VERMILION, linewidths=0, rasterized=True)
-    style_axes(axes, "another answer (red)", "x, forward [m]", "", grid=False, panel=True)
+    style_axes(axes, "where the answer differs", "x, forward [m]", "", grid=False, panel=True)
     panels[0].set_ylabel("y, left [m]", fontsize=9, color=INK)
     for axes in panels:
         axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
@@ -208,16 +208,19 @@ def _add_legend(axes: Any, names: Any, colours: Any, below: bool = False) -> Non
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), labelcolor=INK, borderpad=0.1, **style)
 
 
-def _find_elevations(points: Array) -> tuple[float, float]:
-    elevation = np.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1]))
-    low, high = np.quantile(elevation, [0.001, 0.999]) if len(points) else (-0.5, 0.1)
-    return float(low), float(max(high, low + 1e-3))
+def _find_elevations(points: Array) -> Array:
+    """Tangents of elevation between the rows of an image: each row has as many returns, however rings are spaced."""
+    if not len(points):
+        return np.linspace(-0.5, 0.1, _ROWS - 1)
+    return np.asarray(np.quantile(_find_rise(points), np.linspace(0.0, 1.0, _ROWS + 1)[1:-1]))
 
 
-def _find_cells(points: Array, bounds: tuple[float, float]) -> tuple[Array, Array]:
+def _find_rise(points: Array) -> Array:
+    return np.asarray(points[:, 2] / np.maximum(np.hypot(points[:, 0], points[:, 1]), 1e-6))
+
+
+def _find_cells(points: Array, bounds: Array) -> tuple[Array, Array]:
     """Row and column (n,) of points on an image by elevation and azimuth, the left of the sensor on the left."""
-    elevation = np.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1]))
-    azimuth = np.arctan2(points[:, 1], points[:, 0])
-    row = (bounds[1] - elevation) / (bounds[1] - bounds[0]) * _ROWS
-    column = (0.5 - azimuth / (2.0 * np.pi)) * _COLUMNS
-    return np.clip(row.astype(int), 0, _ROWS - 1), np.clip(column.astype(int), 0, _COLUMNS - 1)
+    row = _ROWS - 1 - np.searchsorted(bounds, _find_rise(points))
+    column = (0.5 - np.arctan2(points[:, 1], points[:, 0]) / (2.0 * np.pi)) * _COLUMNS
+    return row, np.clip(column.astype(int), 0, _COLUMNS - 1)
