@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from resweep.config import NotNegative, Positive, Share, Spec
 from resweep.errors import SettingsError
 from resweep.perception.segmentation.segment_classes import ClassCategories
+from resweep.perception.segmentation.segmenter_card import Smoothing
 from resweep.quantities import Count, Seed
 
 
@@ -81,6 +82,8 @@ class SegmenterConfig(Spec):
     """Weights of classes are their share of all returns to the power of minus this."""
     lovasz: NotNegative = 0.5
     """Weight of the Lovász-Softmax loss beside the cross-entropy."""
+    smoothing: Smoothing = 4
+    """How often scores are averaged with those of the cells around on the same surface, when a sweep is read."""
     validation_sweeps: Count = 6
     """Sweeps at most that are looked at after each round, spread evenly; in the end all are."""
     seed: Seed = 0

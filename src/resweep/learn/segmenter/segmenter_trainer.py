@@ -33,7 +33,6 @@ from resweep.learn.segmenter.segmenter_rounds import SegmenterTraining, measure_
 from resweep.learn.semantics.iou import count_pairs, make_scores
 from resweep.learn.semantics.trainer import Split, split_logs
 from resweep.log import Log
-from resweep.perception.segmentation.neighbour_scores import average_near
 from resweep.perception.segmentation.segmenter import HALO, RangeSegmenter, open_segmenter
 from resweep.perception.segmentation.segmenter_card import SegmenterCard, write_segmenter
 from resweep.perception.segmentation.sweep_images import CHANNELS, INTENSITY, ImageGeometry, find_geometry
@@ -99,6 +98,7 @@ def learn_segmenter(
             geometry=data.geometry,
             normalisation=by,
             uses_intensity=data.uses_intensity,
+            smoothing=config.smoothing,
             features=count_features(config.network),
             parameters=network.parameters,
             trained_on=tuple(TrainingLog(log=log.name, sweeps=len(log)) for log in chosen.training),
@@ -153,8 +153,8 @@ def _score(segmenter: RangeSegmenter, samples: Sequence[ImageSample], logs: Sequ
     classes = segmenter.classes
     pairs = np.zeros((len(classes), len(classes)), np.int64)
     for sample in track(samples, "scoring"):
-        found = average_near(sample.image, segmenter.run(sample.image)[: len(classes)])
-        pairs += count_pairs(sample.truth, found.argmax(axis=1), len(classes))
+        found = segmenter.score_image(sample.image).argmax(axis=1)
+        pairs += count_pairs(sample.truth, found, len(classes))
     return make_scores(pairs, classes, [log.name for log in logs], len(samples))
 
 

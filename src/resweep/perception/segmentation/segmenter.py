@@ -12,7 +12,7 @@ from resweep.inference.checked_network import CheckedNetwork, InputShape
 from resweep.intensity_scale import choose_full_scale, to_relative
 from resweep.labels import LabelSet
 from resweep.log import Log
-from resweep.perception.segmentation.neighbour_scores import average_near
+from resweep.perception.segmentation.neighbour_scores import find_scores
 from resweep.perception.segmentation.segment_classes import number_classes
 from resweep.perception.segmentation.segmenter_card import SegmenterCard, read_segmenter
 from resweep.perception.segmentation.sweep_images import CHANNELS, INTENSITY, OCCUPIED, SweepImage, make_image
@@ -53,13 +53,15 @@ class RangeSegmenter:
     def score(self, sweep: Sweep) -> Array:
         """Scores (n, classes) float32 of each return, before a softmax; the highest is the answer.
 
-        A return gets the scores of its cell. One that lies behind a nearer return of its cell gets the mean of those
-        of its neighbours in the image that are nearest to it in range (`average_near`).
+        A return gets the scores of its cell, averaged with those around it on the same surface (`find_scores`).
         """
         if not len(sweep):
             return np.zeros((0, len(self.classes)), np.float32)
-        image = self.make_image(sweep)
-        return average_near(image, self.run(image)[: len(self.classes)])
+        return self.score_image(self.make_image(sweep))
+
+    def score_image(self, image: SweepImage) -> Array:
+        """Scores (n, classes) float32 of each return of an image."""
+        return find_scores(image, self.run(image)[: len(self.classes)], self.card.smoothing)
 
     def embed(self, sweep: Sweep) -> Array:
         """Features (k, d) float32: of each block of 8 × 64 cells the mean over those that hold a return."""

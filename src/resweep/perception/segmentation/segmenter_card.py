@@ -23,13 +23,17 @@ _AGAIN = "give the folder that `resweep learn segmenter` wrote, or train again"
 _MEASURED = CHANNELS[:-1]
 
 
+Smoothing = Annotated[int, Field(ge=0, le=100)]
+
+
 class SegmenterCard(Spec):
     """What a segmenter is: its images, its classes, and where they come from.
 
     ``classes`` are the categories of labels that each class stands for, in the order of the outputs. Channels are
     taken less their mean, divided by their spread (``normalisation``). Intensities are shares of their full scale;
     without ``uses_intensity`` they are left out. ``features`` is the number of channels of features, which stand
-    behind the scores in the output. ``sha256`` is that of the network.
+    behind the scores in the output. Scores are averaged ``smoothing`` times with those of the cells around. ``sha256``
+    is that of the network.
     """
 
     format: Literal[1] = 1
@@ -39,6 +43,7 @@ class SegmenterCard(Spec):
     geometry: ImageGeometry
     normalisation: Mapping[str, tuple[Number, Positive]]
     uses_intensity: bool = True
+    smoothing: Smoothing = 4
     features: Annotated[int, Field(ge=1, le=4096)]
     parameters: Count
     trained_on: tuple[TrainingLog, ...]
