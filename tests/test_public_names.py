@@ -61,6 +61,7 @@ NAMES = [
     "holdout",
     "join",
     "learn_realism",
+    "learn_detector",
     "learn_semantics",
     "load_bank",
     "load_labels",
