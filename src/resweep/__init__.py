@@ -55,6 +55,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.labels import LabelSet as LabelSet
     from resweep.labels import load_labels as load_labels
     from resweep.learn.detector import learn_detector as learn_detector
+    from resweep.learn.segmenter import learn_segmenter as learn_segmenter
     from resweep.learn.semantics import learn_semantics as learn_semantics
     from resweep.log import Log as Log
     from resweep.map import Map as Map
@@ -143,8 +144,9 @@ _PUBLIC = {
     "from_xyz_rpy": "resweep.pose",
     "holdout": "resweep.evaluation.holdout",
     "join": "resweep.register",
-    "learn_realism": "resweep.dataset.learning",
     "learn_detector": "resweep.learn.detector",
+    "learn_realism": "resweep.dataset.learning",
+    "learn_segmenter": "resweep.learn.segmenter",
     "learn_semantics": "resweep.learn.semantics",
     "load_bank": "resweep.scenario",
     "load_labels": "resweep.labels",

@@ -38,9 +38,7 @@ def test_the_order_of_returns_changes_nothing() -> None:
 
 
 def test_grids_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(
-        SettingsError, match=r"reach_x_m: twice 3 m are 30 cells of 0\.2 m; give a multiple of 16 cells"
-    ):
+    with pytest.raises(SettingsError, match=r"reach_x_m: twice 3 m are 30 cells of 0\.2 m; give a multiple of 16"):
         BirdsEyeGrid(reach_x_m=3.0)
     with pytest.raises(SettingsError, match="top_m: -5 is not above bottom_m"):
         BirdsEyeGrid(top_m=-5.0)
