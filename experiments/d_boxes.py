@@ -24,6 +24,7 @@ from resweep.log import Log
 from resweep.perception.detection.box_overlap import iou_3d, iou_bev
 from resweep.perception.detection.instance_boxes import InstanceReturns, box_instances, gather_instances
 from resweep.perception.detection.truth import TrueBoxes, find_truth
+from resweep.pose import Array
 from resweep.sweep import Sweep
 
 LABELS = load_labels("semantickitti")
@@ -39,15 +40,17 @@ _FAST_FRAMES = 5
 
 def run(fast: bool = False) -> dict[str, Any]:
     """Overlaps of fitted and annotated boxes in both recordings; with ``fast`` in their first frames."""
-    rows = []
+    rows, points = [], {}
     for name, (folder, label) in LOGS.items():
         log = rs.open_log(Path(DATA) / folder, empty_beams=False)
-        rows.append({"recording": name, **compare(log[:_FAST_FRAMES] if fast else log, label)})
-    return {"rows": rows}
+        trusted, boxes = compare(log[:_FAST_FRAMES] if fast else log, label)
+        points[name] = trusted[:, ::2]
+        rows.append({"recording": name, "boxes": boxes, **summarise(trusted)})
+    return {"rows": rows, "_points": points}
 
 
-def compare(log: Log, label: str) -> dict[str, Any]:
-    """How far boxes that are fitted to the returns in annotated ones are from these."""
+def compare(log: Log, label: str) -> tuple[Array, int]:
+    """Overlap from above and in space, and returns (n, 3) of boxes that the fit trusts; and how many it made."""
     found: list[tuple[bool, float, float, int]] = []
     truth, number = find_truth(log, show=False), LABELS.id_of(label)
     pairs = enumerate(zip(progress(log, "reading", len(log)), truth, strict=True))
@@ -63,16 +66,17 @@ def compare(log: Log, label: str) -> dict[str, Any]:
             nearest, box = cars[int(away.argmin())], boxes[row]
             overlaps = float(iou_bev(box, nearest)[0, 0]), float(iou_3d(box, nearest)[0, 0])
             found.append((bool(counted[row]), *overlaps, int(boxes.n_points[row])))
-    trusted = np.array([item[1:] for item in found if item[0]]).reshape(-1, 3)
+    return np.array([item[1:] for item in found if item[0]]).reshape(-1, 3), len(found)
+
+
+def summarise(trusted: Array) -> dict[str, float]:
+    """Means of overlaps (n, 3), and the shares of boxes above .5 and .7."""
     return {
-        "boxes": len(found),
         "trusted": len(trusted),
         "mean_bev": float(trusted[:, 0].mean()),
         "mean_3d": float(trusted[:, 1].mean()),
         "above_50": float((trusted[:, 0] >= 0.5).mean()),
         "above_70": float((trusted[:, 0] >= 0.7).mean()),
-        "_bev": trusted[:, 0].tolist(),
-        "_returns": trusted[:, 2].tolist(),
     }
 
 
@@ -106,8 +110,8 @@ def draw(result: dict[str, Any]) -> Figure:
     """Overlap by the number of returns in the sweep."""
     made, axes = figure(7.0, 3.4)
     axis = axes[0, 0]
-    for row, colour in zip(result["rows"], (BLUE, ORANGE), strict=True):
-        axis.semilogx(row["_returns"], row["_bev"], "o", ms=4, color=colour, label=row["recording"])
+    for (name, points), colour in zip(result["_points"].items(), (BLUE, ORANGE), strict=True):
+        axis.semilogx(points[:, 1], points[:, 0], "o", ms=4, color=colour, label=name)
     axis.set_xlabel("returns on the car", fontsize=9)
     axis.set_ylabel("overlap with the annotated box", fontsize=9)
     axis.legend(fontsize=8)
