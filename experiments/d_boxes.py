@@ -35,7 +35,7 @@ LOGS = {
 _GROUND_M = 0.15  # above the bottom of a box
 _AROUND_M = 0.05
 _FRAME = 1000  # objects without tracks are numbered by this times their frame
-_FAST_FRAMES = 5
+_FAST_FRAMES = 8
 
 
 def run(fast: bool = False) -> dict[str, Any]:

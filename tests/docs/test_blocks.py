@@ -35,7 +35,7 @@ ELSEWHERE = {
     "object-stores.md": "tests/remote reads and writes by URL, against a server",
     "cluster.md": "tests/cluster runs such on the workers of a cluster",
     "learning.md": "needs a trained model; tests/learn trains one",
-    "perception.md": "needs trained models; tests/learn trains them",
+    "perception.md": "needs trained models; tests/perception and tests/learn train some",
 }
 # Settings that are smaller here: what stands on the page, and what runs.
 SMALLER = {
