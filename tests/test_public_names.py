@@ -62,6 +62,7 @@ NAMES = [
     "holdout",
     "join",
     "judge",
+    "learn_detector",
     "learn_realism",
     "learn_segmenter",
     "learn_semantics",

@@ -67,12 +67,11 @@ def paste(sample: DetectorSample, item: PastedObject, rng: np.random.Generator) 
         reach = (portable.norm(sample.boxes[:, 3:5]) + portable.norm(box[3:5])) / 2
         if (apart < reach + _CLEAR_M).any():
             return sample
-    away = sample.points[:, :3] - box[:3].astype(np.float32)
-    near = (np.abs(away[:, :2]) <= _GROUND_REACH_M).all(axis=1)
-    bottom = -box[5] / 2
-    if near.sum() < 3 or abs(float(np.quantile(away[near, 2], 0.1)) - bottom) > _LEVEL_M:
+    near = _find_near(sample.points, box)
+    height, bottom = sample.points[near, 2], float(box[2] - box[5] / 2)
+    if len(near) < 3 or abs(float(np.quantile(height, 0.1)) - bottom) > _LEVEL_M:
         return sample
-    if (near & (away[:, 2] > bottom + _LEVEL_M)).sum() > near.sum() // 2:  # something else is there
+    if (height > bottom + _LEVEL_M).sum() > len(near) // 2:  # something else is there
         return sample
     hidden = _find_hidden(sample.points, points, box)
     sector = sample.sector
@@ -84,6 +83,12 @@ def paste(sample: DetectorSample, item: PastedObject, rng: np.random.Generator) 
         boxes=np.concatenate([sample.boxes, box[None]]),
         number=np.append(sample.number, item.number if inside else -1),
     )
+
+
+def _find_near(points: Array, box: Array) -> Array:
+    """The returns around a box."""
+    rows = np.flatnonzero(np.abs(points[:, 0] - np.float32(box[0])) <= _GROUND_REACH_M)
+    return rows[np.abs(points[rows, 1] - np.float32(box[1])) <= _GROUND_REACH_M]
 
 
 def _find_hidden(points: Array, on_object: Array, box: Array) -> Array:

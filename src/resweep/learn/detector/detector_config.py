@@ -19,11 +19,11 @@ MAX_WEIGHTS = 2_000_000
 class DetectorShape(Spec):
     """The size of the network: a pyramid of four maps, each with half of the cells of the one before along a side."""
 
-    width: Annotated[int, Field(ge=4, le=64, multiple_of=2)] = 24
+    width: Annotated[int, Field(ge=4, le=64, multiple_of=2)] = 16
     """Channels of the finest map; the others have 2, 4 and 5 times as many."""
     blocks: Annotated[int, Field(ge=1, le=4)] = 2
     """Residual blocks of the middle maps."""
-    features: Annotated[int, Field(ge=4, le=256)] = 48
+    features: Annotated[int, Field(ge=4, le=256)] = 32
     """Channels of the last map, from which all outputs are made."""
 
 

@@ -88,14 +88,13 @@ def draw_birds_eye(points: Array, intensity: Array, grid: BirdsEyeGrid) -> Array
     (n,) are shares of full scale and are cut off at 1; those of a recording without any are 0.
     """
     rows, columns = grid.shape
-    column = points.astype(np.float32)
-    where = np.floor((column[:, :2] + np.array([grid.reach_x_m, grid.reach_y_m], np.float32)) / np.float32(grid.cell_m))
-    inside = ((where >= 0) & (where < [rows, columns])).all(axis=1)
-    inside &= (column[:, 2] >= grid.bottom_m) & (column[:, 2] <= grid.top_m)
-    where = where[inside].astype(np.int64)
+    x, y, z = np.ascontiguousarray(points.T, np.float32)
+    row = np.floor((x + np.float32(grid.reach_x_m)) / np.float32(grid.cell_m))
+    column = np.floor((y + np.float32(grid.reach_y_m)) / np.float32(grid.cell_m))
+    inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns) & (z >= grid.bottom_m) & (z <= grid.top_m)
     bright = np.clip(intensity[inside], 0, 1)
-    height = (column[inside, 2] - np.float32(grid.bottom_m)) / np.float32(grid.top_m - grid.bottom_m)
-    cell = where[:, 0] * columns + where[:, 1]
+    height = (z[inside] - np.float32(grid.bottom_m)) / np.float32(grid.top_m - grid.bottom_m)
+    cell = row[inside].astype(np.int64) * columns + column[inside].astype(np.int64)
     # One number to sort by: the cell, the height in it, and of equal ones the brighter, whatever the order of returns.
     key = (cell << 2 * _BITS) | (_count_steps(height) << _BITS) | _count_steps(bright)
     order = np.argsort(key, kind="stable")

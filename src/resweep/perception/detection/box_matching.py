@@ -10,7 +10,7 @@ import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
-from resweep.perception.detection.overlap import find_intersections, iou_3d, iou_bev
+from resweep.perception.detection.box_overlap import find_intersections, iou_3d, iou_bev
 from resweep.perception.detection.truth import TrueBoxes
 from resweep.perception.models import Detections
 from resweep.pose import Array

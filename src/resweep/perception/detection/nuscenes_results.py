@@ -13,6 +13,7 @@ from resweep.errors import InputError
 from resweep.io.datasets.annotated_boxes import boxes_from_poses
 from resweep.io.datasets.json_files import JsonValue, read_json
 from resweep.io.datasets.nuscenes.classes import CHANNEL
+from resweep.io.datasets.nuscenes.nuscenes_scene import TIME
 from resweep.io.datasets.nuscenes.tables import TableRecord, Tables, find_tables
 from resweep.io.rigid import pose_from_quaternion, poses_from_quaternions
 from resweep.log import Log
@@ -38,7 +39,7 @@ def open_nuscenes_results(path: Path, log: Log, recording: Path) -> RecordedDete
             f"{path}: sample '{strange[0][:40]}' is not in {tables.folder} ({len(strange)} such); "
             "these are results of other frames"
         )
-    stamps = {token: float(frame["timestamp"]) / 1e6 for token, frame in frames.items()}
+    stamps = {token: _find_time(frame, tables) for token, frame in frames.items()}
     times, found = [], []
     for token, stamp in stamps.items():
         away = np.abs(log.times - stamp)
@@ -71,6 +72,12 @@ def _find_keyframes(tables: Tables) -> dict[str, TableRecord]:
         "sample_data", lambda record: record["is_key_frame"] and record["calibrated_sensor_token"] in mounts
     )
     return {record["sample_token"]: record for record in found.values()}
+
+
+def _find_time(frame: TableRecord, tables: Tables) -> float:
+    """Seconds of a frame, as the log of it has them: exact where Resweep wrote the tables, else microseconds."""
+    stamp = frame.get(TIME, frame["timestamp"] / 1e6)
+    return JsonValue(stamp, tables.folder / "sample_data.json", f"record {frame['token']}").number()
 
 
 def _find_pose(tables: Tables, frame: TableRecord) -> Array:
