@@ -36,7 +36,6 @@ ELSEWHERE = {
     "cluster.md": "tests/cluster runs such on the workers of a cluster",
     "perception.md": "needs trained models; tests/perception and tests/learn train some",
     "learning.md": "needs a trained model; tests/learn trains one",
-    "perception.md": "needs trained models; tests/perception and tests/learn train some",
 }
 # Settings that are smaller here: what stands on the page, and what runs.
 SMALLER = {
