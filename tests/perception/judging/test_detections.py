@@ -146,5 +146,5 @@ def test_a_page_of_detections(drive: Log, street: World) -> None:
     from resweep.perception.judging.judgement_page import render
 
     page = render(judged)
-    assert page.count("<img") == 2
+    assert page.count("<img") == 3
     assert "κ" in str(judged)

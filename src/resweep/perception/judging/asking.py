@@ -10,6 +10,7 @@ from resweep.labels import LabelSet
 from resweep.perception.judging.clouds import REAL, JudgedCloud
 from resweep.perception.judging.config import JudgingConfig
 from resweep.perception.judging.detection_judge import DetectionJudge
+from resweep.perception.judging.detection_pictures import DetectedSweep
 from resweep.perception.judging.feature_distance import FeatureJudge
 from resweep.perception.judging.judged_drive import JudgedDrive
 from resweep.perception.judging.judgement import ModelJudgement
@@ -69,7 +70,7 @@ class ModelJudges:
             answers = self.segmentation.read(clouds[REAL].sweep, clouds, place, places.count, number)
             worst.offer(JudgedSweep.of(self.name, self.segmentation.classes, number, clouds, answers))
         if self.detection is not None:
-            self.detection.read(clouds, number, places, at)
+            worst.offer(self.detection.read(clouds, number, places, at))
         if self.features is not None:
             self.features.read(clouds, number)
 
@@ -84,17 +85,17 @@ class ModelJudges:
 
 
 class WorstSweep:
-    """Keeps, for each model, the sweep on which it agrees least, for the page to draw."""
+    """Keeps, for each model and what it says, the sweep on which it agrees least, for the page to draw."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, JudgedSweep] = {}
+        self._kept: dict[tuple[str, type], JudgedSweep | DetectedSweep] = {}
 
-    def offer(self, sweep: JudgedSweep) -> None:
+    def offer(self, sweep: JudgedSweep | DetectedSweep) -> None:
         """Keep a sweep if its model agrees less than on the one kept so far."""
-        kept = self._kept.get(sweep.model)
+        kept = self._kept.get((sweep.model, type(sweep)))
         if kept is None or sweep.agreement < kept.agreement:
-            self._kept[sweep.model] = sweep
+            self._kept[sweep.model, type(sweep)] = sweep
 
-    def list_kept(self) -> list[JudgedSweep]:
-        """The sweeps that are kept, a model each."""
+    def list_kept(self) -> list[JudgedSweep | DetectedSweep]:
+        """The sweeps that are kept."""
         return list(self._kept.values())

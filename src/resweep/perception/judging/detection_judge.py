@@ -17,6 +17,7 @@ from resweep.perception.detection.instance_boxes import gather_instances
 from resweep.perception.detection.truth import TrueBoxes, find_truth
 from resweep.perception.judging.clouds import CLOUDS, OURS, REAL, JudgedCloud
 from resweep.perception.judging.config import JudgingConfig
+from resweep.perception.judging.detection_pictures import DetectedSweep
 from resweep.perception.judging.intervals import estimate
 from resweep.perception.judging.judged_drive import JudgedDrive
 from resweep.perception.judging.judgement import DetectionFigures, DetectionRow, ObjectScore
@@ -26,7 +27,7 @@ from resweep.perception.models import DetectionModel, Detections
 from resweep.pose import Array, inverse, transform
 from resweep.sweep import Sweep
 
-IOUS, MIN_POINTS = (0.5, 0.7), (1, 10)  # D's tables
+IOUS, MIN_POINTS = (0.5, 0.7), (1, 10)  # as in D's tables
 MIN_SCORE = 0.3  # from which an object is found, in κ_det
 _MAX_OBJECTS = 10_000  # that a record lists
 
@@ -46,7 +47,7 @@ class DetectionJudge:
         self._objects: dict[int, TrueBoxes] = {}
         self._places: dict[int, tuple[Places, int]] = {}
 
-    def read(self, clouds: dict[str, JudgedCloud], number: int, places: Places, at: int) -> None:
+    def read(self, clouds: dict[str, JudgedCloud], number: int, places: Places, at: int) -> DetectedSweep:
         """Take in what the model finds in the clouds of sweep ``number``, the ``at``-th that is judged."""
         real = clouds[REAL].sweep
         self._places[number] = places, at
@@ -54,7 +55,18 @@ class DetectionJudge:
             found = ask_detections(self.model, cloud.sweep, f"model '{self.name}', sweep {number}, {key}")
             self._found.setdefault(key, []).append((number, _carry(found, cloud.sweep, real)))
         seen = self._found[REAL][-1][1]
-        self._objects[number] = self._truth[number] if self._truth is not None else _take_answers(seen, real)
+        truth = self._truth[number] if self._truth is not None else _take_answers(seen, real)
+        self._objects[number] = truth
+        ours = self._found[OURS][-1][1]
+        counted = np.zeros(len(truth), bool)
+        apart = np.zeros(len(truth))
+        for name in self.classes:
+            one, other = (match_frame(found, truth, MatchRule(name)) for found in (seen, ours))
+            counted |= one.counted
+            apart[one.counted] = np.abs(one.found_score - other.found_score)[one.counted]
+        agreement = 1.0 - float(apart[counted].mean()) if counted.any() else 1.0
+        points = real.points, clouds[OURS].sweep.points
+        return DetectedSweep(self.name, number, *points, truth.boxes[counted], seen, ours, agreement)
 
     def score(self, weights: Array) -> DetectionFigures:
         """The figures of all clouds, with intervals from ``weights`` (draws, places)."""

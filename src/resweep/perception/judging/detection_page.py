@@ -7,16 +7,22 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from resweep.evaluation.report.page_parts import render_figure, render_table, show
-from resweep.perception.judging.clouds import CONTROL, NULL_NOISE, OURS, REAL
-from resweep.perception.judging.detection_pictures import draw_detection_bars, draw_scores
+from resweep.perception.judging.clouds import CLOUDS, CONTROL, NULL_NOISE, OURS, REAL
+from resweep.perception.judging.detection_pictures import (
+    DetectedSweep,
+    draw_detection_bars,
+    draw_detections,
+    draw_scores,
+)
 
 if TYPE_CHECKING:
     from resweep.perception.judging.judgement import DetectionFigures, Estimate
 
+IOUS = (0.5, 0.7)  # of the table
 _WORST = 12  # objects that the page lists
 
 
-def render_detection(scores: DetectionFigures) -> Iterator[str]:
+def render_detection(scores: DetectionFigures, sweep: DetectedSweep | None, many: bool) -> Iterator[str]:
     """Headlines, bars by cloud, D's Table 7, and the objects whose scores differ most."""
     names = sorted({row.name for row in scores.rows})
     if not names:
@@ -28,7 +34,12 @@ def render_detection(scores: DetectionFigures) -> Iterator[str]:
     for name in names:
         shown = [row for row in scores.rows if (row.name, row.iou, row.min_points) == (name, 0.5, 1)]
         yield render_figure(draw_detection_bars(shown), f"{name}: every cloud, from an overlap of .5.")
-    yield _render_rules(scores)
+    yield "<h2>Detections</h2>"
+    for name in names:
+        yield from _render_rules(scores, name)
+    if sweep is not None:
+        yield f"<h2>Sweep {sweep.number}{', whose scores differ most' if many else ''}</h2>"
+        yield render_figure(draw_detections(sweep, scores.min_score), "What is found, from above.")
     yield _render_objects(scores)
 
 
@@ -53,16 +64,26 @@ def _make_card(estimate: Estimate, title: str, about: str) -> str:
     )
 
 
-def _render_rules(scores: DetectionFigures) -> str:
-    rows = []
+def _render_rules(scores: DetectionFigures, name: str) -> Iterator[str]:
+    """A table for each least number of returns that other objects have: AP and κ of each cloud by overlap."""
+    counts = {}
     for row in scores.rows:
-        rule = f"{escape(row.name)}, IoU {row.iou:g}, {row.min_points} or more returns"
-        values = (str(item) for item in (row.ap, row.agreement, row.score_change))
-        cells = "".join(f'<td class="n">{text}</td>' for text in values)
-        rows.append(f'<tr><td>{rule}</td><td>{escape(row.cloud)}</td><td class="n">{row.objects:,}</td>{cells}</tr>')
-    heads = ("objects", "AP ↑", "κ ↑", "score change")
-    head = "<th>objects of</th><th>cloud</th>" + "".join(f'<th class="n">{text}</th>' for text in heads)
-    return f"<h2>Detections</h2>{render_table(head, rows)}"
+        if row.name == name and row.cloud == REAL and row.objects not in counts.values():
+            counts[row.min_points] = row.objects
+    for points, objects in counts.items():
+        rows = []
+        for cloud in CLOUDS:
+            pair = [scores.find(cloud, name, iou, points) for iou in IOUS]
+            given = [row for row in pair if row is not None]
+            if given:
+                values = [*(row.ap for row in given), *(row.agreement for row in given), given[0].score_change]
+                cells = "".join(f'<td class="n">{item}</td>' for item in values)
+                rows.append(f"<tr><td>{escape(cloud)}</td>{cells}</tr>")
+        heads = [*(f"AP, IoU {iou:g} ↑" for iou in IOUS), *(f"κ, IoU {iou:g} ↑" for iou in IOUS), "score change"]
+        head = "<th>cloud</th>" + "".join(f'<th class="n">{text}</th>' for text in heads)
+        more = "1 return or more" if points == 1 else f"{points} returns or more"
+        about = f'<p class="sub">{escape(name)}: {objects:,} objects of {more}.</p>'
+        yield about + render_table(head, rows)
 
 
 def _render_objects(scores: DetectionFigures) -> str:

@@ -17,6 +17,7 @@ from resweep.saved_record import SavedRecord, check_record, read_saved
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
 
+    from resweep.perception.judging.detection_pictures import DetectedSweep
     from resweep.perception.judging.judgement_pictures import JudgedSweep
 
 FORMAT: Literal["resweep-judgement"] = "resweep-judgement"
@@ -41,7 +42,9 @@ class Estimate(SavedRecord):
     def __str__(self) -> str:
         if self.value is None:
             return "–"
-        return f"{self.value:.3f}" + ("" if self.low is None else f" ({self.low:.3f}–{self.high:.3f})")
+        if self.low is None:
+            return f"{self.value:.3f}"
+        return f"{self.value:.3f} ({self.low:.3f}{'–' if self.low >= 0 else ' to '}{self.high:.3f})"
 
 
 class RangeScores(SavedRecord):
@@ -192,7 +195,7 @@ class Judgement(SavedRecord):
     settings: JudgementSettings
     models: Annotated[list[ModelJudgement], Field(min_length=1, max_length=1000)]
     notes: list[Text] = Field(default_factory=list)
-    _load_pictures: Callable[[], list[JudgedSweep]] | None = PrivateAttr(default=None)
+    _load_pictures: Callable[[], list[JudgedSweep | DetectedSweep]] | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _fits(self) -> Judgement:
@@ -205,13 +208,13 @@ class Judgement(SavedRecord):
                     raise ValueError(f"cloud '{cloud:.80}' is unknown; {nearest_names(cloud, CLOUDS)}")
         return self
 
-    def with_pictures(self, load: Callable[[], list[JudgedSweep]]) -> Judgement:
+    def with_pictures(self, load: Callable[[], list[JudgedSweep | DetectedSweep]]) -> Judgement:
         """The same, with what its page draws; a judgement that is loaded from a file has no pictures."""
         other = self.model_copy()
         other._load_pictures = load
         return other
 
-    def load_pictures(self) -> list[JudgedSweep]:
+    def load_pictures(self) -> list[JudgedSweep | DetectedSweep]:
         """What the page draws: none for a judgement that was loaded."""
         return [] if self._load_pictures is None else self._load_pictures()
 

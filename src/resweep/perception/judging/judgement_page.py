@@ -10,6 +10,7 @@ from resweep.evaluation.report.page_parts import render_figure, render_frame, re
 from resweep.perception.judging import judgement_pictures as pictures
 from resweep.perception.judging.clouds import CLOUDS, CONTROL, NULL_NEXT, NULL_NOISE, OURS, SHARED
 from resweep.perception.judging.detection_page import render_detection
+from resweep.perception.judging.detection_pictures import DetectedSweep
 
 if TYPE_CHECKING:
     from resweep.perception.judging.judgement import (
@@ -23,17 +24,23 @@ if TYPE_CHECKING:
 
 def render(judgement: Judgement) -> str:
     """The whole page: for each model its headlines, the attribution, classes, ranges and pictures; then the notes."""
-    kept = {sweep.model: sweep for sweep in judgement.load_pictures()}
+    drawn = judgement.load_pictures()
+    judged = {sweep.model: sweep for sweep in drawn if isinstance(sweep, pictures.JudgedSweep)}
+    detected = {sweep.model: sweep for sweep in drawn if isinstance(sweep, DetectedSweep)}
     sections = []
     for item in judgement.models:
         sections.append(f"<h2>{escape(item.model)}</h2>" if len(judgement.models) > 1 else "")
-        sections.extend(_render_model(item, kept.get(item.model), len(judgement.settings.sweeps) > 1))
+        sections.extend(
+            _render_model(item, judged.get(item.model), detected.get(item.model), len(judgement.settings.sweeps) > 1)
+        )
     notes = "".join(f"<li>{escape(line)}</li>" for line in judgement.notes)
     sections.append(f'<h2>How it was measured</h2><ul class="notes">{notes}</ul>')
     return render_frame(judgement.title(), "Does a network believe it?", judgement.settings.resweep, sections)
 
 
-def _render_model(item: ModelJudgement, sweep: pictures.JudgedSweep | None, many: bool) -> Iterator[str]:
+def _render_model(
+    item: ModelJudgement, sweep: pictures.JudgedSweep | None, detected: DetectedSweep | None, many: bool
+) -> Iterator[str]:
     scores = item.segmentation
     if scores is not None:
         yield _render_cards(scores)
@@ -50,7 +57,7 @@ def _render_model(item: ModelJudgement, sweep: pictures.JudgedSweep | None, many
         yield _render_ranges(scores)
         yield _render_confusion(scores)
     if item.detection is not None:
-        yield from render_detection(item.detection)
+        yield from render_detection(item.detection, detected, many)
     if scores is None and item.features is not None:
         yield "<h2>Feature distance</h2>"
         yield _render_clouds(item)
