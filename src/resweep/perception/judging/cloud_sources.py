@@ -35,6 +35,8 @@ class Simulated(Protocol):
 
     title: str
     noise: str
+    left_out: int
+    """Recorded returns so far from what no map holds, such as moving cars: the world has something else there."""
 
     def fire(self, real: Sweep, number: int) -> tuple[dict[str, Sweep], Sweep]:
         """Sweeps by the name of their cloud, `OURS` among them, and the recorded sweep where it lies in the world."""
@@ -42,6 +44,8 @@ class Simulated(Protocol):
 
 class FiredAgain:
     """Recorded beams in a world, as `resweep.resimulate` fires them; without noise and most likely too."""
+
+    left_out = 0
 
     def __init__(
         self,
@@ -62,9 +66,12 @@ class FiredAgain:
         self._ideal = Retracer.for_log(world, log, noise=False, threads=threads) if noise else None
         self.title = f"{log.name} fired again"
         self.noise = self._drawn.describe_noise()
+        self._map_filter = world.map_filter
 
     def fire(self, real: Sweep, number: int) -> tuple[dict[str, Sweep], Sweep]:
         """The sweep of `OURS`, `IDEAL` unless that is the same, and `LIKELY`."""
+        if self._map_filter is not None:
+            self.left_out += int(np.count_nonzero(~self._map_filter.keeps(real)))
         placed = self._drawn.place(real)
         found = {OURS: self._drawn.sweep(real, number, placed), LIKELY: self._drawn.predict(real, placed)}
         if self._ideal is not None:
@@ -74,6 +81,8 @@ class FiredAgain:
 
 class SimulatedLog:
     """Sweeps of a log that was simulated before, the pairs of recorded ones by number."""
+
+    left_out = 0
 
     def __init__(self, log: Log, pairs: dict[int, int]) -> None:
         self._log, self._pairs = log, pairs

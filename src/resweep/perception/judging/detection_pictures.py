@@ -46,15 +46,15 @@ def draw_detections(sweep: DetectedSweep, min_score: float) -> bytes:
     """What was found from above, recorded beside simulated, with the true boxes."""
     from matplotlib.lines import Line2D
 
-    figure = new_figure(14.0, 7.4)
+    figure = new_figure(14.0, 7.7)
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     reach = _find_reach(sweep)
     sides = ((sweep.real, sweep.real_found, "recorded"), (sweep.ours, sweep.our_found, "simulated"))
     for axes, (points, found, title) in zip(panels, sides, strict=True):
         axes.scatter(points[:, 0], points[:, 1], s=0.3, c=FAINT, linewidths=0, rasterized=True)
         _add_boxes(axes, sweep.truth, GREEN, 2.4)
-        for sure, colour in ((False, BLUE), (True, VERMILION)):
-            _add_boxes(axes, found.boxes[(found.score >= min_score) == sure], colour, 1.0)
+        _add_boxes(axes, found.boxes[(found.score >= min_score / 2) & (found.score < min_score)], BLUE, 0.7)
+        _add_boxes(axes, found.boxes[found.score >= min_score], VERMILION, 1.2)
         for centre, score in zip(found.boxes.centre, found.score, strict=True):
             if score >= min_score and np.abs(centre[:2]).max() < reach:
                 axes.annotate(
@@ -63,7 +63,7 @@ def draw_detections(sweep: DetectedSweep, min_score: float) -> bytes:
         axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
         style_axes(axes, f"found in the {title} sweep", "x, forward [m]", "", grid=False, panel=True)
     panels[0].set_ylabel("y, left [m]", fontsize=9, color=INK)
-    names = ("true", f"found, with score (from {min_score:g})", "found, but less sure")
+    names = ("true", f"found, with score (from {min_score:g})", f"less sure (from {min_score / 2:g})")
     marks = [
         Line2D([], [], color=colour, label=name) for name, colour in zip(names, (GREEN, VERMILION, BLUE), strict=True)
     ]

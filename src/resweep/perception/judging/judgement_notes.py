@@ -22,6 +22,11 @@ def list_notes(
         f"{100 * config.transfer_m:g} cm.",
         f"Negative control: {settings.control}.",
     ]
+    if source.simulated.left_out:
+        lines.append(
+            f"{source.simulated.left_out:,} recorded returns are from what the map of the world leaves out (moving, "
+            "outliers, the vehicle itself). They count too: what is missing there gives a simulation away."
+        )
     if source.without_next:
         which = ", ".join(map(str, source.without_next[:10])) + (", ..." if len(source.without_next) > 10 else "")
         lines.append(f"No next sweep within {config.next_within_s:g} s, or no poses, for sweep {which}.")
