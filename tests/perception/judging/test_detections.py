@@ -14,8 +14,8 @@ from resweep.perception.detection.average_precision import find_average_precisio
 from resweep.perception.detection.box_matching import MatchRule
 from resweep.perception.judging import Judgement, JudgingConfig, judge
 from resweep.perception.judging.clouds import CLOUDS, OURS, REAL
-from resweep.perception.judging.detection_judge import _RuleMatches
 from resweep.perception.judging.judgement import DetectionFigures
+from resweep.perception.judging.place_matches import PlaceMatches
 from resweep.perception.models import Detections
 from resweep.sweep import Sweep
 from resweep.worlds import World
@@ -86,7 +86,7 @@ def test_drawn_precision_of_all_places_once_is_the_precision(drive: Log, street:
     for number in range(3):
         asked.read(source.list_clouds(number), places, number, number, WorstSweep())
     assert asked.detection is not None
-    matches = _RuleMatches(asked.detection.list_matches(REAL), MatchRule(), asked.detection.find_place)
+    matches = PlaceMatches(asked.detection.list_matches(REAL), MatchRule(), asked.detection.find_place)
     expected = find_average_precision(matches.whole).ap
     assert 0.0 < expected < 1.0
     assert matches.draw_precision(np.ones((2, places.count))) == pytest.approx([expected, expected])

@@ -5,14 +5,13 @@ D's Table 7: AP on real and on simulated sweeps, and the ground-truth detection 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from resweep.boxes import Boxes
-from resweep.perception.detection.average_precision import RECALLS, find_average_precision
-from resweep.perception.detection.box_matching import FrameMatch, MatchRule, match_frame
+from resweep.perception.detection.average_precision import find_average_precision
+from resweep.perception.detection.box_matching import MatchRule, match_frame
 from resweep.perception.detection.instance_boxes import gather_instances
 from resweep.perception.detection.truth import TrueBoxes, find_truth
 from resweep.perception.judging.clouds import CLOUDS, OURS, REAL, JudgedCloud
@@ -22,6 +21,7 @@ from resweep.perception.judging.intervals import estimate
 from resweep.perception.judging.judged_drive import JudgedDrive
 from resweep.perception.judging.judgement import DetectionFigures, DetectionRow, ObjectScore
 from resweep.perception.judging.model_answers import ask_detections
+from resweep.perception.judging.place_matches import PlaceMatches
 from resweep.perception.judging.places import Places
 from resweep.perception.models import DetectionModel, Detections
 from resweep.pose import Array, inverse, transform
@@ -85,8 +85,8 @@ class DetectionJudge:
         )
 
     def _score_cloud(self, key: str, rule: MatchRule, weights: Array) -> DetectionRow:
-        mine = _RuleMatches(self.list_matches(key), rule, self.find_place)
-        real = _RuleMatches(self.list_matches(REAL, key), rule, self.find_place)
+        mine = PlaceMatches(self.list_matches(key), rule, self.find_place)
+        real = PlaceMatches(self.list_matches(REAL, key), rule, self.find_place)
         one, other, place = real.found_score, mine.found_score, real.object_place
         weight = weights[:, place]
         same = (one >= MIN_SCORE) == (other >= MIN_SCORE)
@@ -143,60 +143,6 @@ class DetectionJudge:
                         )
                     )
         return listed[:_MAX_OBJECTS]
-
-
-class _RuleMatches:
-    """The matches of one cloud by one rule: of whole sweeps, and of each place by itself for drawing places again.
-
-    In the latter, an object beyond the border of a place is one that nobody cares about.
-    """
-
-    def __init__(
-        self,
-        sweeps: Sequence[tuple[int, Detections, TrueBoxes]],
-        rule: MatchRule,
-        find_place: Callable[[int, Array], Array],
-    ) -> None:
-        self.whole: list[FrameMatch] = []
-        empty = np.zeros(0, np.int64)
-        score, right, place, objects = [np.zeros(0)], [np.zeros(0, bool)], [empty], [empty]
-        for number, found, truth in sweeps:
-            match = match_frame(found, truth, rule)
-            self.whole.append(match)
-            of_object = find_place(number, truth.boxes.centre)
-            of_found = find_place(number, found.boxes.centre)
-            objects.append(of_object[match.counted])
-            for at in np.unique(of_found).tolist():
-                rows = of_found == at
-                part = Detections(found.boxes[rows], found.score[rows])
-                inside = match_frame(part, replace(truth, counted=truth.counted & (of_object == at)), rule)
-                score.append(inside.score)
-                right.append(inside.right)
-                place.append(np.full(len(inside.score), at))
-        order = np.argsort(-np.concatenate(score), kind="stable")
-        self._score = np.concatenate(score)[order]
-        self._right, self._place = np.concatenate(right)[order], np.concatenate(place)[order]
-        self.object_place = np.concatenate(objects)
-
-    @property
-    def found_score(self) -> Array:
-        """The score (k,) of the detection of each object that counts, 0 for those that were not found."""
-        return np.concatenate([np.zeros(0), *(match.found_score[match.counted] for match in self.whole)])
-
-    def draw_precision(self, weights: Array) -> Array:
-        """The average precision (draws,) of each draw of places; NaN where it has no object."""
-        weight = weights[:, self._place]
-        taken, hits = np.cumsum(weight, axis=1), np.cumsum(weight * self._right, axis=1)
-        last = np.append(self._score[1:] != self._score[:-1], True) if len(self._score) else np.zeros(0, bool)
-        objects = weights[:, self.object_place].sum(axis=1)
-        found = np.full(len(weights), np.nan)
-        for at in np.flatnonzero(objects > 0).tolist():
-            count, right = taken[at, last], hits[at, last]
-            precision = np.divide(right, count, out=np.zeros_like(right), where=count > 0)
-            best = np.maximum.accumulate(precision[::-1])[::-1] if len(precision) else precision
-            needed = np.arange(1, RECALLS + 1) * objects[at]
-            found[at] = float(np.append(best, 0.0)[np.searchsorted(right * RECALLS, needed)].mean())
-        return found
 
 
 def _has_truth(drive: JudgedDrive) -> bool:
