@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -316,3 +317,16 @@ def test_labels_of_another_vocabulary_are_found_by_their_category(drive: Log, st
     assert find(judged, OURS).iou["ground"] is not None
     assert find(judged, OURS).iou["dark"] is not None
     assert find(judged, OURS).iou["bright"] is None
+
+
+@pytest.mark.slow
+def test_a_recording_is_told_from_boxes(sample_data: Path) -> None:
+    log = rs.open_log(sample_data / "semantickitti_mini" / "sequences" / "04")
+    judged = judge(log[4:5], RuleModel(level_m=-1.3, bright=0.25), sim=log[4:5], config=FEW)
+    low, high = (find(judged, cloud).agreement for cloud in (CONTROL, NULL_NEXT))
+    assert (low.high or 1.0) < (high.value or 0.0)
+    assert find(judged, NULL_NOISE).agreement.value == pytest.approx(1.0, abs=0.01)
+    assert find(judged, CONTROL).beams > 0.9 * find(judged, REAL).beams
+    features = judged.models[0].features
+    assert features is not None
+    assert (features.distance[CONTROL] or 0.0) > 10 * (features.distance[NULL_NEXT] or 0.0)

@@ -66,7 +66,7 @@ def _make_card(estimate: Estimate, title: str, about: str) -> str:
 
 def _render_rules(scores: DetectionFigures, name: str) -> Iterator[str]:
     """A table for each least number of returns that other objects have: AP and κ of each cloud by overlap."""
-    counts = {}
+    counts: dict[int, int] = {}
     for row in scores.rows:
         if row.name == name and row.cloud == REAL and row.objects not in counts.values():
             counts[row.min_points] = row.objects

@@ -79,8 +79,22 @@ def judge(
         simulated = FiredAgain(drive.log, world, realism=realism, noise=noise, seed=seed, threads=threads)
     labels = log.labels if log.labels.known or world is None else world.labels
     source = CloudSource(drive, simulated, NegativeControl(drive, labels, world, threads), config, seed, threads)
-    places, worst = Places(drive, np.array(numbers), config), WorstSweep()
     judges = [ModelJudges(name, model, drive, labels, config) for name, model in named.items()]
+    return _read_clouds(drive, numbers, source, judges, labels.name, seed, progress)
+
+
+def _read_clouds(
+    drive: JudgedDrive,
+    numbers: list[int],
+    source: CloudSource,
+    judges: Sequence[ModelJudges],
+    labels: str,
+    seed: int,
+    progress: bool,
+) -> Judgement:
+    """Let all judges read all clouds of the sweeps ``numbers``, and put their figures together."""
+    config = source.config
+    places, worst = Places(drive, np.array(numbers), config), WorstSweep()
     with open_progress(progress) as shown:
         shown.start("judging sweeps", len(numbers))
         for at, number in enumerate(numbers):
@@ -90,13 +104,13 @@ def judge(
             shown.advance(1, f"{at + 1}/{len(numbers)}")
     settings = JudgementSettings(
         resweep=resweep.__version__,
-        real=log.name,
-        simulated=simulated.title,
+        real=drive.log.name,
+        simulated=source.simulated.title,
         sweeps=numbers,
         places=places.count,
         seed=seed,
-        noise=simulated.noise,
-        labels=labels.name,
+        noise=source.simulated.noise,
+        labels=labels,
         control=source.control.kind,
     )
     weights = draw_weights(places.count, config.resamples, seed)
