@@ -1,7 +1,8 @@
 """D's raydrop (4.2, Table 3, Figure 7): which beams do not return, by every variant, on places that were held out.
 
 A beam counts if it returned in simulation; it is a drop if it did not in reality. Scores are of drops, beside those of
-the base rate. ``random`` drops at the mean rate of the training places (D: 10 %), ``oracle`` knows the truth.
+the base rate. ``random`` drops at the mean rate of the training places (D: 10 %), ``default`` is what simulation draws
+without a learned model, by the tables that the build of each world estimated, ``oracle`` knows the truth.
 ``unet-paper`` is D's network with D's channels and rate; the others also know how often each laser comes back empty
 towards each azimuth. On synthetic streets the law of the drops is known, and networks must recover it.
 """
@@ -21,14 +22,15 @@ from resweep.evaluation.metrics.metrics import psnr
 from resweep.learn.beam_pairs import BeamPair
 from resweep.learn.blindness import add_blindness, fill_blindness
 from resweep.learn.boosting import BoostingConfig
+from resweep.learn.default_scatter import find_drop_chance
 from resweep.learn.examples import join_layouts
 from resweep.learn.fitting import FitConfig, fit
-from resweep.learn.scores import measure_reliability, score_drops
+from resweep.learn.scores import find_cut, measure_reliability, score_drops
 from resweep.learn.training import PAPER_RATE, TrainingConfig
 from resweep.pose import Array
 from resweep.simulate.beam_channels import CHANNELS
 
-VARIANTS = ("none", "random", "logistic", "mlp", "trees", "unet", "unet-paper", "oracle")
+VARIANTS = ("none", "random", "default", "logistic", "mlp", "trees", "unet", "unet-paper", "oracle")
 _SHOWN = ("drop_f1", "drop_f1_sampled", "brier", "log_loss", "ece", "drop_rate_js", "pano_depth_rmse_m", "pano_psnr_db")
 _RANGE = CHANNELS.index("range_m")
 
@@ -58,6 +60,10 @@ def compare(split: Split, fast: bool) -> tuple[list[dict[str, Any]], dict[str, A
         known = {"none": 0.0, "random": rate}.get(variant)
         if known is not None:
             by_pair, cut = [np.full(len(pair.channels), known, np.float32) for pair in score], 0.0
+        elif variant == "default":
+            if any(pair.default is None for pair in [*split.choose, *split.score]):
+                continue  # worlds of streets with few sweeps know no scatter
+            by_pair, cut = [find_drop_chance(pair) for pair in split.score], _find_cut(split.choose)
         elif variant == "oracle":
             by_pair, cut = [(~pair.returned).astype(np.float32) for pair in score], 0.5
         else:
@@ -66,6 +72,12 @@ def compare(split: Split, fast: bool) -> tuple[list[dict[str, Any]], dict[str, A
         said[variant] = by_pair
         rows += _score_places(split, score, variant, by_pair, cut)
     return rows, _keep_picture(split.name, score, said)
+
+
+def _find_cut(pairs: list[BeamPair]) -> float:
+    """The chance of a loss from which on a beam counts as lost by default, for the largest F1 on these pairs."""
+    chance = np.concatenate([find_drop_chance(pair)[pair.chosen] for pair in pairs])
+    return find_cut(chance, np.concatenate([pair.dropped for pair in pairs]))
 
 
 def configure(variant: str, fast: bool, epochs: int = 12) -> FitConfig:

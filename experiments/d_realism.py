@@ -6,7 +6,8 @@ others. The better of both counts; 50 % means that nothing separates them. The f
 statistics give simulation away. Places are those that the learned models were not trained on. Beams that returned from
 what moves, and those that the simulation marks as unknown, are left out of both.
 
-Physics is the world as it was built: its reflectance, the gains of its lasers, and its blind sectors. ``noise`` adds
+Physics is the world as it was built: its reflectance, the gains of its lasers, and its blind sectors. ``default`` is
+what simulation draws without a learned model: ranges, intensities and losses by the tables of the world. ``noise`` adds
 the range noise of the recordings, ``drop`` beams that boosted trees drop, ``intensity`` intensities drawn from a
 learned distribution, ``learned`` all three.
 """
@@ -38,7 +39,7 @@ from resweep.simulate.beam_channels import CHANNELS
 from resweep.simulate.noise import add_noise, draw_noise
 from resweep.simulate.raydrop import draw_drop_levels
 
-PARTS = ("physics", "noise", "drop", "intensity", "learned")
+PARTS = ("physics", "default", "noise", "drop", "intensity", "learned")
 _SECTORS, _MIN_COLUMNS = 16, 32  # of a sweep at most, and of a sector at least
 GOAL = 0.60
 _RANGE = CHANNELS.index("range_m")
@@ -63,6 +64,7 @@ def run(fast: bool, only: str = "", cache: Path | None = None) -> dict[str, Any]
     return {
         "rows": rows,
         "accuracy_physics": last["physics"]["accuracy"],
+        "accuracy_default": last["default"]["accuracy"] if "default" in last else None,
         "accuracy_learned": last["learned"]["accuracy"],
         "goal": GOAL,
     }
@@ -83,20 +85,25 @@ def compare(split: Split, fast: bool) -> list[dict[str, Any]]:
     places = np.repeat([names.index(pair.place) for pair in score], sectors)
     real = gather(score, sectors, [(pair.range, pair.intensity, pair.returned) for pair in score])
     rows = []
-    for part in progress(PARTS, f"classifiers on {split.name}"):
+    known = all(pair.default is not None for pair in score)
+    parts = [part for part in PARTS if part != "default" or known]
+    for part in progress(parts, f"classifiers on {split.name}"):
         columns = [simulate(pair, at, part, learned) for at, pair in enumerate(score)]
         simulated = gather(score, sectors, columns)
         forest = Forest()
         shares = [_cross_validate(judge, real, simulated, places) for judge in (forest.judge, judge_images)]
-        known = {"place": split.name, "part": part, "forest": shares[0], "network": shares[1]}
+        facts = {"place": split.name, "part": part, "forest": shares[0], "network": shares[1]}
         light = _score_light(score, [column[1] for column in columns])
-        rows.append({**known, "accuracy": max(shares), **light, "gives_away": forest.find_causes()})
+        rows.append({**facts, "accuracy": max(shares), **light, "gives_away": forest.find_causes()})
     return rows
 
 
 def simulate(pair: BeamPair, index: int, part: str, learned: Learned) -> tuple[Array, Array, Array]:
     """Range, intensity and mark of a return (b,) of a simulated sweep, with the learned parts that ``part`` names."""
-    channels = pair.channels
+    channels, default = pair.channels, pair.default
+    if part == "default" and default is not None:
+        kept = channels.occupied & default.returned & ~draw_mask(pair.blind, index)
+        return default.range, default.intensity, kept
     ranges, light = channels.values[:, _RANGE], pair.simulated
     if part in ("noise", "learned") and learned.noise is not None:
         added = draw_noise(learned.noise, channels, None, seed=0, index=index)
@@ -216,7 +223,7 @@ def show(result: dict[str, Any]) -> None:
         made.add_row(row["place"], row["part"], *shares, *(f"{row[name]:.4f}" for name in light))
     console.print(made)
     for row in result["rows"]:
-        if row["part"] not in ("physics", "learned"):
+        if row["part"] not in ("physics", "default", "learned"):
             continue
         what = f"{row['place']}, {row['part']}: what the forest judges by"
         causes = table(what, "statistic", "weight", "real", "simulated")
@@ -224,8 +231,10 @@ def show(result: dict[str, Any]) -> None:
             values = (f"{cause[name]:.4f}" for name in ("real", "simulated"))
             causes.add_row(cause["statistic"], f"{100 * cause['weight']:.1f} %", *values)
         console.print(causes)
+    share = result["accuracy_default"]
+    by_default = "" if share is None else f"by default {100 * share:.1f} %, "
     console.print(
-        f"without learned parts {100 * result['accuracy_physics']:.1f} %, with all "
+        f"without scatter {100 * result['accuracy_physics']:.1f} %, {by_default}with all learned parts "
         f"{100 * result['accuracy_learned']:.1f} %; 50 % is perfect, the goal is {100 * GOAL:.0f} %"
     )
 

@@ -56,5 +56,6 @@ void bind_refine(nb::module_& m);
 void bind_portable(nb::module_& m);
 void bind_visibility(nb::module_& m);
 void bind_drive(nb::module_& m);
+void bind_scatter(nb::module_& m);
 
 }  // namespace resweep::python

@@ -41,4 +41,5 @@ NB_MODULE(_core, m) {
     python::bind_portable(m);
     python::bind_visibility(m);
     python::bind_drive(m);
+    python::bind_scatter(m);
 }

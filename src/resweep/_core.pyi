@@ -584,3 +584,43 @@ def watch_actors(vehicle: Motion, box: Annotated[NDArray[numpy.float64], dict(sh
     """
     Of each actor along the motion of a vehicle: contact and distance as `find_contact` gives them, infinity where it stays farther than `near`, and the time to collision; None if it is not there.
     """
+
+class IntensityTables:
+    """
+    Distributions of recorded intensities by kind, range and expected intensity.
+    """
+
+    def __init__(self, kinds: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], range_edges: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], table_of: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], last: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], expected: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], quantiles: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], response: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], spread: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], independent: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], next_weight: float, step: float, ceiling: float, reach: float) -> None:
+        """
+        As `resweep.sensor_scatter.IntensityScatter` has them, rows of fewer knots than the longest filled up, and quantiles at even steps of normal numbers from `-reach` to `reach`.
+        """
+
+class RangeTable:
+    """Sigma of ranges by range and incidence."""
+
+    def __init__(self, range_edges: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], cosine_limits: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], sigma: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], step: float) -> None:
+        """
+        The bin of incidence is how many of the `cosine_limits` are not below its cosine.
+        """
+
+class LossTable:
+    """The chance that a return is lost."""
+
+    def __init__(self, range_edges: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], cosine_limits: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], intensity_edges: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], chance: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)]) -> None:
+        """By range, incidence and expected intensity."""
+
+class SweepReturns:
+    """Columns of the returns (n,) and of the beams (b,) of a sweep."""
+
+    def __init__(self, beam: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], return_index: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], surface: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], range: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], intensity: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], cosine: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, ring: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], turn: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+def draw_intensities(tables: IntensityTables, returns: SweepReturns, seed: int, sweep: int, gain: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int) -> NDArray[numpy.float32]:
+    """
+    Intensities (n,) drawn about those of the returns. With the `gain` (n,) of their lasers, these are those of the tables.
+    """
+
+def draw_ranges(table: RangeTable, returns: SweepReturns, seed: int, sweep: int, threads: int) -> NDArray[numpy.float32]:
+    """Ranges (n,) with noise."""
+
+def draw_losses(table: LossTable, returns: SweepReturns, seed: int, sweep: int, threads: int) -> NDArray[numpy.uint8]:
+    """1 for each beam (b,) whose first return is lost, else 0."""

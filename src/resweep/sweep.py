@@ -270,8 +270,9 @@ class Sweep:
         has = np.zeros(self.n_beams, bool)
         has[self.beam[keep]] = True
         status[had & ~has] = BeamStatus.DROPPED
-        columns = {name: getattr(self, name)[keep] for name in _RETURN_COLUMNS}
-        extra = {name: values[keep] for name, values in self.extra.items()}
+        rows = np.flatnonzero(keep)  # sooner taken than marks are
+        columns = {name: getattr(self, name)[rows] for name in _RETURN_COLUMNS}
+        extra = {name: values[rows] for name, values in self.extra.items()}
         return replace(self, beam_status=status, extra=extra, **columns)
 
     def select_beams(self, keep: Array) -> Sweep:

@@ -14,6 +14,7 @@ from pydantic import Field
 from resweep.config import Spec
 from resweep.errors import ResweepError
 from resweep.files.pieces import Pieces
+from resweep.learn.default_scatter import COLUMNS, DefaultScatter, draw_default
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.progress import open_progress
@@ -55,7 +56,8 @@ class BeamPair:
     sweeps of one place are held out together. ``simulated`` (b,) is the intensity that physics alone gives, ``hit``
     (b, 3) where simulation returned, metres in the coordinates of the log, from its first pose. ``known`` (b,) is false
     where simulation looked where nothing was recorded, ``blind`` (b,) the chance that a blind sector of the calibration
-    takes the return; simulated sweeps here are without those.
+    takes the return; simulated sweeps here are without those. ``default`` is what simulation without a learned model
+    draws, None if the world does not know how its recording scattered.
     """
 
     channels: BeamChannels
@@ -70,6 +72,7 @@ class BeamPair:
     place: str
     layout: SensorGrid
     labelled: bool
+    default: DefaultScatter | None = None
 
     @property
     def chosen(self) -> Array:
@@ -147,7 +150,8 @@ def _make(retracer: Retracer, log: Log, at: int, mappable: Mappable) -> BeamPair
     labels = retracer.world.labels
     gainless = simulated.intensity / retracer.find_gain(simulated.ring, real)
     incidence_exponent = None if retracer.calibration is None else retracer.calibration.incidence_exponent
-    channels = find_channels(replace(simulated, intensity=gainless), labels, labels.known, incidence_exponent or 1.0)
+    plain = replace(simulated, intensity=gainless)
+    channels = find_channels(plain, labels, labels.known, incidence_exponent or 1.0)
     first = np.flatnonzero(real.return_index == 0)
     ranges, light, physics = np.zeros((3, real.n_beams), np.float32)
     ranges[real.beam[first]], light[real.beam[first]] = real.range[first], real.intensity[first]
@@ -162,12 +166,13 @@ def _make(retracer: Retracer, log: Log, at: int, mappable: Mappable) -> BeamPair
     counted[real.beam[~mappable(real)]] = False
     returned = np.zeros(real.n_beams, bool)
     returned[real.beam] = True
-    return BeamPair(
-        channels, returned, ranges, light, physics, counted, hit, known, blind, log.name, layout, labels.known
-    )
+    columns = returned, ranges, light, physics, counted, hit, known, blind
+    default = draw_default(retracer, plain, real, at)
+    return BeamPair(channels, *columns, log.name, layout, labels.known, default)
 
 
 _COLUMNS = ("returned", "range", "intensity", "simulated", "counted", "hit", "known", "blind")
+_DEFAULT = "default_"
 _OF_CHANNELS = ("values", "turn", "azimuth", "surface")
 
 
@@ -181,6 +186,8 @@ def write_pair(kept: Pieces | None, at: int, pair: BeamPair) -> None:
         **{name: getattr(pair.channels, name) for name in _OF_CHANNELS},
         "elevation_deg": np.array(pair.layout.elevation_deg),
     }
+    if pair.default is not None:
+        arrays |= {f"{_DEFAULT}{name}": getattr(pair.default, name) for name in COLUMNS}
     facts = {"place": pair.place, "layout": pair.layout.model_dump_json(), "labelled": pair.labelled}
     kept.write(_name(at), arrays, facts)
 
@@ -193,9 +200,15 @@ def read_pair(kept: Pieces | None, at: int) -> BeamPair | None:
     columns = piece.arrays
     channels = BeamChannels(*(columns.pop(name) for name in _OF_CHANNELS))
     elevation = tuple(columns.pop("elevation_deg").tolist())
+    drawn = {name: columns.pop(_DEFAULT + name) for name in COLUMNS if _DEFAULT + name in columns}
     grid = SensorGrid.model_construct(**{**json.loads(piece.facts["layout"]), "elevation_deg": elevation})
     return BeamPair(
-        channels, **columns, place=piece.facts["place"], layout=grid, labelled=bool(piece.facts["labelled"])
+        channels,
+        **columns,
+        place=piece.facts["place"],
+        layout=grid,
+        labelled=bool(piece.facts["labelled"]),
+        default=DefaultScatter(**drawn) if drawn else None,
     )
 
 

@@ -16,6 +16,7 @@ from resweep.errors import ResweepError, SettingsError
 from resweep.files import write_file
 from resweep.learn.beam_pairs import BeamPair, PairConfig
 from resweep.learn.blindness import add_blindness
+from resweep.learn.default_scatter import score_default
 from resweep.learn.examples import check_drops, hold_out, join_layouts
 from resweep.learn.fitting import FitConfig, FittedModel, fit
 from resweep.learn.networks import Task
@@ -88,6 +89,7 @@ def fit_realism(
         check_drops(training)
         check_drops(held)
     reach = config.range_max_m or range_max_m
+    defaults = {task: score_default(held, task) for task in tasks}
     share = None
     if config.transferable:
         training, held = (_transfer(part, reach) for part in (training, held))
@@ -97,7 +99,9 @@ def fit_realism(
     for task, how in tasks.items():
         if how is not None:
             kept = None if checkpoints is None else checkpoints / f"{task}.pt"
-            fitted[task] = fit(task, training, held, layout, how, checkpoint=kept, progress=progress)
+            found = fit(task, training, held, layout, how, checkpoint=kept, progress=progress)
+            part = found.part.model_copy(update={"default_scores": defaults[task]})
+            fitted[task] = replace(found, part=part)
     card = RealismCard(
         resweep=resweep.__version__,
         layout=layout,

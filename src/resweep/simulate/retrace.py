@@ -291,6 +291,7 @@ class Retracer:
             index=index,
             only_intensity=self.realism is not None,
             own=self.sensor.receiver.range_noise_sigma_m > 0.0,
+            threads=self.tracer.threads,
         )
         return replace(noisy, extra={name: values for name, values in noisy.extra.items() if name not in NEEDED})
 

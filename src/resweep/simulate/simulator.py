@@ -194,7 +194,7 @@ class Simulator:
         """The sweep with intensities that scatter as those of the recording did, unless the sensor's spec says how."""
         if self._world_noise is None:
             return sweep
-        return self._world_noise.add_to_other(sweep, self.sensor, seed=self.seed, index=index)
+        return self._world_noise.add_to_other(sweep, self.sensor, seed=self.seed, index=index, threads=self.threads)
 
     def _find_intensity_scale(self) -> float | None:
         """The full scale of intensities: that of the world's recording, or 1 in worlds that were not recorded."""

@@ -10,16 +10,10 @@ import numpy as np
 from resweep import _core
 from resweep.calibration import Calibration
 from resweep.pose import Array
-from resweep.sensor_scatter import DropTable, IntensityScatter, RangeNoise, SensorScatter, find_bins, find_incidence
+from resweep.sensor_scatter import NORMALS, DropTable, IntensityScatter, RangeNoise, SensorScatter, find_cosine_limits
 from resweep.sensors import Sensor
 from resweep.simulate.beam_channels import VOLUMES
-from resweep.simulate.noise import add_noise
-from resweep.simulate.normal import find_share
-from resweep.simulate.ring_order import order_along_rings
 from resweep.sweep import BeamStatus, Sweep
-
-_RAY = 1  # ray 0 of a beam has the sensor's own noise
-_RETURN_SHIFT = 26  # bits of the number of a beam; further returns of it have numbers of their own
 
 
 class WorldNoise:
@@ -43,48 +37,54 @@ class WorldNoise:
         index: int,
         only_intensity: bool,
         own: bool,
+        threads: int = 0,
     ) -> Sweep:
         """A sweep of recorded beams as their sensor would have measured it; ``find_gain`` gives the gain of rings (n,).
 
         With ``only_intensity`` a learned model has changed the rest, with ``own`` the ranges have noise already.
         """
         if self.scatter.drops is not None and not only_intensity:
-            sweep = lose_beams(sweep, self.scatter.drops, seed=seed, index=index)
+            sweep = lose_beams(sweep, self.scatter.drops, seed=seed, index=index, threads=threads)
         gain = find_gain(sweep.ring)
         if self._intensity is None:
             sweep = replace(sweep, intensity=sweep.intensity * gain)
         else:
-            sweep = self._intensity.scatter(sweep, gain, seed=seed, index=index)
+            sweep = self._intensity.scatter(sweep, gain, seed=seed, index=index, threads=threads)
         if self.scatter.range is None or only_intensity or own:
             return sweep
-        return scatter_range(sweep, self.scatter.range, seed=seed, index=index)
+        return scatter_range(sweep, self.scatter.range, seed=seed, index=index, threads=threads)
 
-    def add_to_other(self, sweep: Sweep, sensor: Sensor, *, seed: int, index: int) -> Sweep:
+    def add_to_other(self, sweep: Sweep, sensor: Sensor, *, seed: int, index: int, threads: int = 0) -> Sweep:
         """A sweep of another sensor with intensities that scatter as the surfaces do, unless its spec says how."""
         if self._intensity is None or sensor.receiver.intensity_noise_sigma > 0.0:
             return sweep
-        return self._intensity.scatter(sweep, seed=seed, index=index)
+        return self._intensity.scatter(sweep, seed=seed, index=index, threads=threads)
 
 
 class IntensityDraw:
-    """The tables of intensities as arrays: rows of fewer knots than the longest repeat their last one."""
+    """The tables of intensities as the kernel reads them."""
 
     def __init__(self, scatter: IntensityScatter) -> None:
-        self._of = scatter
-        most = max(len(table.expected) for table in scatter.tables)
-        columns = max(len(table.quantiles[0]) for table in scatter.tables)
-        self._last = np.array([len(table.expected) - 1 for table in scatter.tables])
-        self._knots, self._curves = np.zeros((len(self._last), most)), np.zeros((len(self._last), most, columns))
-        share = np.linspace(0.0, 1.0, columns)
-        for knots, curves, table in zip(self._knots, self._curves, scatter.tables, strict=True):
-            count, levels = len(table.expected), np.linspace(0.0, 1.0, len(table.quantiles[0]))
-            knots[:count], knots[count:] = table.expected, table.expected[-1]
-            curves[:count] = [np.interp(share, levels, row) for row in table.quantiles]
-            curves[count:] = curves[count - 1]
-        self._table_of, self._response = np.array(scatter.table_of), np.array(scatter.response)
-        self._shift, self._spread = np.array(scatter.shift), np.array(scatter.spread)
+        last, knots, curves = scatter.stack_tables()
+        lasers, ranges = len(scatter.response), len(scatter.range_edges_m) + 1
+        self._tables = _core.IntensityTables(
+            kinds=np.array(scatter.kinds[:-2], np.int32),
+            range_edges=np.array(scatter.range_edges_m, np.float32),
+            table_of=np.array(scatter.table_of, np.int32),
+            last=last,
+            expected=knots,
+            quantiles=curves,
+            response=np.array(scatter.response, np.float64).reshape(lasers, ranges),
+            shift=_make_cube(scatter.shift, (len(scatter.kinds), lasers, ranges)),
+            spread=_make_cube(scatter.spread, (len(scatter.kinds), lasers, ranges)),
+            independent=np.array(scatter.independent or (1.0,) * len(scatter.kinds), np.float64),
+            next_weight=scatter.next_weight,
+            step=scatter.step,
+            ceiling=scatter.ceiling,
+            reach=float(NORMALS[-1]),
+        )
 
-    def scatter(self, sweep: Sweep, gain: Array | None = None, *, seed: int, index: int) -> Sweep:
+    def scatter(self, sweep: Sweep, gain: Array | None = None, *, seed: int, index: int, threads: int = 0) -> Sweep:
         """The sweep with intensities drawn about its own, which are expected ones without the gains of lasers.
 
         With their ``gain`` (n,) its lasers are those of the recording, each with its own response; without, they are
@@ -92,95 +92,57 @@ class IntensityDraw:
         """
         if len(sweep) == 0:
             return sweep
-        of = self._of
-        kind = of.find_kinds(sweep.label, _find_surfaces(sweep))
-        far = find_bins(sweep.range, of.range_edges_m)
-        expected, normal = sweep.intensity.astype(np.float64), _draw_normals(sweep, seed, index)
-        if gain is not None and of.response:
-            ring = sweep.ring.astype(np.int64)
-            known = ring < len(of.response)
-            ring = np.where(known, ring, 0)
-            expected = expected * np.where(known, self._response[ring, far], 1.0)
-            normal = _remember(sweep, normal, of.next_weight)
-            own = self._shift[kind, ring, far] + self._spread[kind, ring, far] * normal
-            normal = np.where(known, own, normal)
-        drawn = self._read(self._table_of[kind, far], expected, find_share(normal))
-        if gain is not None:
-            drawn = drawn * gain
-        if of.step:
-            drawn = np.round(drawn / of.step) * of.step
-        if of.ceiling:
-            drawn = np.minimum(drawn, of.ceiling)
-        return replace(sweep, intensity=drawn.astype(np.float32))
-
-    def _read(self, which: Array, expected: Array, level: Array) -> Array:
-        """The intensity (n,) at the ``level`` (n,), 0 to 1, of the table ``which`` (n,) about each expected one."""
-        _, most, columns = self._curves.shape
-        low: Array = np.zeros(len(which), np.int64)
-        for at in range(1, most - 1):
-            low += expected >= self._knots[which, at]
-        low = np.minimum(low, np.maximum(self._last[which] - 1, 0))
-        high = np.minimum(low + 1, most - 1)
-        left, right = self._knots[which, low], self._knots[which, high]
-        part = np.clip((expected - left) / np.where(right > left, right - left, 1.0), 0.0, 1.0)
-        along = level * (columns - 1)
-        column = np.minimum(along.astype(np.int64), columns - 2)
-        rest, flat = along - column, self._curves.reshape(-1)
-        cells = [(which * most + row) * columns + column for row in (low, high)]
-        below, above = (flat[cell] + rest * (flat[cell + 1] - flat[cell]) for cell in cells)
-        return np.asarray(below + part * (above - below))
+        own = None if gain is None else np.ascontiguousarray(gain, np.float32)
+        drawn = _core.draw_intensities(self._tables, _list_returns(sweep), seed, index, own, threads)
+        return replace(sweep, intensity=drawn)
 
 
-def _draw_normals(sweep: Sweep, seed: int, index: int) -> Array:
-    """A standard normal number (n,) for each return."""
-    number = sweep.beam.astype(np.uint32) | (sweep.return_index.astype(np.uint32) << np.uint32(_RETURN_SHIFT))
-    return np.asarray(_core.draw_normals(seed, index, number, _RAY, _core.Purpose.INTENSITY_NOISE))
+def _make_cube(values: tuple[tuple[tuple[float, ...], ...], ...], shape: tuple[int, int, int]) -> Array:
+    """The values of kinds, lasers and ranges as an array; of no lasers there are none."""
+    return np.array(values, np.float64).reshape(shape)
 
 
-def _remember(sweep: Sweep, normal: Array, weight: float) -> Array:
-    """Normal numbers (n,) of which each has a share of that of the return before it on its ring."""
-    if weight == 0.0:
-        return normal
-    order = order_along_rings(sweep.ring, sweep.column)
-    along = normal[order]
-    along[1:] = (along[1:] + weight * normal[order][:-1]) / np.sqrt(1.0 + weight * weight)
-    found = np.empty_like(normal)
-    found[order] = along
-    return found
-
-
-def scatter_range(sweep: Sweep, noise: RangeNoise, *, seed: int, index: int) -> Sweep:
+def scatter_range(sweep: Sweep, noise: RangeNoise, *, seed: int, index: int, threads: int = 0) -> Sweep:
     """The sweep with noise on its ranges; it has the column ``cosine`` of incidence if that is known."""
-    sigma = noise.find_sigma(sweep.range, _find_incidence(sweep), _find_surfaces(sweep))
+    table = _core.RangeTable(
+        np.array(noise.range_edges_m, np.float32),
+        find_cosine_limits(noise.incidence_edges_deg),
+        np.array(noise.sigma_m, np.float64),
+        noise.step_m,
+    )
     # Of another sweep, as it were: the tracer draws its own noise from the same numbers.
-    drawn = _core.draw_normals(seed, index + 2**32, sweep.beam.astype(np.uint32), _RAY, _core.Purpose.RANGE_NOISE)
-    return replace(sweep, range=add_noise(sweep.range, sigma * drawn, noise.step_m))
+    return replace(sweep, range=_core.draw_ranges(table, _list_returns(sweep), seed, index + 2**32, threads))
 
 
-def lose_beams(sweep: Sweep, drops: DropTable, *, seed: int, index: int) -> Sweep:
+def lose_beams(sweep: Sweep, drops: DropTable, *, seed: int, index: int, threads: int = 0) -> Sweep:
     """The sweep without the returns that its sensor loses; the status of their beams is `DROPPED_BY_MODEL`.
 
     Intensities are expected ones, without gains. Of several returns of a beam the first decides.
     """
-    first = np.flatnonzero(sweep.return_index == 0)
-    chance = drops.find_probability(
-        sweep.range[first], _find_incidence(sweep)[first], sweep.intensity[first], _find_surfaces(sweep)[first]
+    table = _core.LossTable(
+        np.array(drops.range_edges_m, np.float32),
+        find_cosine_limits(drops.incidence_edges_deg),
+        np.array(drops.intensity_edges, np.float32),
+        np.array(drops.probability, np.float64),
     )
-    beams = sweep.beam[first].astype(np.int32)
-    lost = beams[_core.draw_uniform(seed, index, beams, _core.Purpose.RAYDROP) < chance]
-    gone = np.zeros(sweep.n_beams, bool)
-    gone[lost] = True
+    gone = _core.draw_losses(table, _list_returns(sweep), seed, index, threads).view(bool)
     kept = sweep.select(~gone[sweep.beam])
     status = kept.beam_status.copy()
     status[gone] = BeamStatus.DROPPED_BY_MODEL
     return replace(kept, beam_status=status)
 
 
-def _find_incidence(sweep: Sweep) -> Array:
-    cosine = sweep.extra.get("cosine")
-    return np.zeros(len(sweep)) if cosine is None else find_incidence(cosine)
-
-
-def _find_surfaces(sweep: Sweep) -> Array:
-    kind = sweep.extra.get("primitive")
-    return np.ones(len(sweep), bool) if kind is None else np.asarray(kind != VOLUMES)
+def _list_returns(sweep: Sweep) -> _core.SweepReturns:
+    """The columns of a sweep that the kernel reads; without a column ``primitive`` all returns are from surfaces."""
+    kind, cosine = sweep.extra.get("primitive"), sweep.extra.get("cosine")
+    return _core.SweepReturns(
+        sweep.beam,
+        sweep.return_index,
+        sweep.label,
+        np.ones(len(sweep), bool) if kind is None else np.asarray(kind != VOLUMES),
+        sweep.range,
+        sweep.intensity,
+        None if cosine is None else np.ascontiguousarray(cosine, np.float32),
+        sweep.beam_ring,
+        sweep.beam_column,
+    )

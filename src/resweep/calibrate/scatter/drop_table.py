@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from resweep.calibrate.scatter.scatter_pair import ScatterPair
+from resweep.calibrate.scatter.world_blocks import find_inflation, number_blocks
 from resweep.pose import Array
 from resweep.sensor_scatter import DropTable, find_bins
 
@@ -15,7 +16,7 @@ INCIDENCE_EDGES_DEG = (60.0, 75.0, 82.0, 86.0)
 _SHARES = (0.1, 0.3, 0.7)  # of the beams, by whose expected intensity bins are told apart
 _PRIOR_BEAMS = 200.0  # with the chance of the beams of the same range and incidence, and those with that of all
 _MIN_BEAMS = 1000
-_DIGITS = 4
+_DIGITS, _ERROR_DIGITS = 4, 5
 
 
 def estimate_drops(pairs: Sequence[ScatterPair]) -> DropTable | None:
@@ -34,12 +35,26 @@ def estimate_drops(pairs: Sequence[ScatterPair]) -> DropTable | None:
     # Of the beams that blind sectors leave, those that are empty and not by them.
     seeing = np.bincount(cell, 1.0 - blind, int(np.prod(shape))).reshape(shape)
     lost = np.bincount(cell, np.isnan(recorded) - blind, int(np.prod(shape))).reshape(shape)
+    chance = _shrink(np.maximum(lost, 0.0), seeing)
+    rest = np.isnan(recorded) - blind - (1.0 - blind) * chance.reshape(-1)[cell]
+    block = number_blocks([pair.points[own] for pair, own in zip(pairs, rows, strict=True)])
+    inflation = find_inflation(rest, cell, chance.size, block).reshape(shape)
     return DropTable(
         range_edges_m=RANGE_EDGES_M,
         incidence_edges_deg=INCIDENCE_EDGES_DEG,
         intensity_edges=edges,
-        probability=np.round(_shrink(np.maximum(lost, 0.0), seeing), _DIGITS).tolist(),
+        probability=np.round(chance, _DIGITS).tolist(),
+        error=np.round(_find_errors(chance, lost, seeing, inflation), _ERROR_DIGITS).tolist(),
     )
+
+
+def _find_errors(chance: Array, lost: Array, seeing: Array, inflation: Array) -> Array:
+    """Standard errors (r, i, j) of chances: of a binomial share, and of what it was drawn towards others."""
+    raw = (np.maximum(lost, 0.0) + 0.5) / (seeing + 1.0)  # a half more, or no loss would be known for sure
+    share = np.clip((seeing * raw + _PRIOR_BEAMS * chance) / (seeing + _PRIOR_BEAMS), 0.0, 1.0)
+    drawn = np.where(seeing > 0, chance - np.clip(raw, 0.0, 1.0), 0.0) * _PRIOR_BEAMS / (seeing + _PRIOR_BEAMS)
+    variance = share * (1.0 - share) * np.maximum(inflation, 1.0) / (seeing + _PRIOR_BEAMS)
+    return np.asarray(np.clip(np.sqrt(variance + drawn**2), 0.0, 1.0))
 
 
 def _shrink(lost: Array, seeing: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from resweep.calibrate.scatter.drop_table import estimate_drops
 from resweep.calibrate.scatter.intensity_tables import estimate_intensities
 from resweep.calibrate.scatter.range_scatter import SecondDifferences, compare_neighbours, estimate_range_noise
+from resweep.calibrate.scatter.scatter_numbers import ScatterNumbers
 from resweep.calibrate.scatter.scatter_pair import ScatterPair
 from resweep.pose import Array
 from resweep.sensor_scatter import SensorScatter
@@ -21,10 +22,15 @@ def estimate_scatter(pairs: Sequence[ScatterPair], gains: Sequence[Array], label
     if not pairs:
         return SensorScatter()
     ranges = np.concatenate([pair.recorded[np.isfinite(pair.recorded)][:_MAX_RANGES] for pair in pairs])
+    intensity, correlation = estimate_intensities(pairs, gains, labelled), None
+    if intensity is not None:
+        numbers = ScatterNumbers.of(intensity, pairs)
+        intensity, correlation = numbers.count_returns(intensity), numbers.estimate_correlation()
     return SensorScatter(
-        intensity=estimate_intensities(pairs, gains, labelled),
+        intensity=intensity,
         range=estimate_range_noise([_find_differences(pair) for pair in pairs], ranges),
         drops=estimate_drops(pairs),
+        correlation=correlation,
     )
 
 

@@ -18,6 +18,8 @@ _MIN_RESIDUALS = 60  # of a bin: a median of fewer is off by more than a tenth
 _SIGMA_PER_MAD = 1.4826  # per median absolute deviation of a normal variable
 _MAX_SPREADS = 3.0  # spreads of the residuals, in which roughness is looked for
 _SPREAD_OF_SECOND = 1.5  # variance of a value less the mean of its two neighbours, of independent values of variance 1
+_ERROR_OF_MAD = 1.1664  # standard error of a sigma from the MAD of one normal variable, over sigma
+_INFLATION = 1.95  # second differences of independent noise overlap: 1 + 2 Σ ρ², of neighbours (2/3) and next (1/6)
 _MAX_RANGES = 200_000  # that are looked at for the step of the sensor
 _MAX_STEP_M = 0.1  # a larger step is none of a sensor
 _MAX_SIGMA_M = 1.0
@@ -68,28 +70,42 @@ def estimate_range_noise(parts: Sequence[SecondDifferences], ranges: Array) -> R
         return None
     second = np.stack([residual, simulated], axis=1)
     row, column = find_bins(range_m, RANGE_EDGES_M), find_bins(incidence, INCIDENCE_EDGES_DEG)
-    whole = _find_sigma(second)
-    sigma = np.zeros((len(RANGE_EDGES_M) + 1, len(INCIDENCE_EDGES_DEG) + 1))
+    sigma = np.full((len(RANGE_EDGES_M) + 1, len(INCIDENCE_EDGES_DEG) + 1), np.nan)
+    error = sigma.copy()
     for place in np.ndindex(*sigma.shape):
         own = second[(row == place[0]) & (column == place[1])]
-        sigma[place] = _find_sigma(own) if len(own) >= _MIN_RESIDUALS else whole
+        if len(own) >= _MIN_RESIDUALS:
+            sigma[place], error[place] = _find_sigma(own)
+    whole, own_error = _find_sigma(second)
+    known = np.isfinite(sigma)
+    # Bins of few have the sigma of all, and may differ from it as much as others do.
+    error = np.where(known, error, np.sqrt(own_error**2 + np.var(sigma[known])) if known.any() else own_error)
+    sigma = np.where(known, sigma, whole)
     step = find_step(ranges[:_MAX_RANGES])
     return RangeNoise(
         range_edges_m=RANGE_EDGES_M,
         incidence_edges_deg=INCIDENCE_EDGES_DEG,
         sigma_m=np.round(np.minimum(sigma, _MAX_SIGMA_M), _DIGITS).tolist(),
         step_m=step if step < _MAX_STEP_M else 0.0,
+        error_m=np.round(np.minimum(error, _MAX_SIGMA_M), _DIGITS).tolist(),
     )
 
 
-def _find_sigma(second: Array) -> float:
+def _find_sigma(second: Array) -> tuple[float, float]:
     """Sigma of the noise to add, from second differences (n, 2) along rings: of residuals, and of simulated ranges.
 
     Residuals have the variance N + S of noise and roughness; as roughness is in the simulated ranges too, with the
     other sign, their covariance is -S. Simulated ranges with a variance of N - S on top scatter as recorded ones do.
+    The second number is the standard error, of normal noise that is independent from beam to beam.
     """
     residual, simulated = second[:, 0] - np.median(second[:, 0]), second[:, 1]
     sigma = _SIGMA_PER_MAD * float(np.median(np.abs(residual)))
     flat = (np.abs(simulated) < _MAX_SPREADS * sigma) & (np.abs(residual) < _MAX_SPREADS * sigma)
-    rough = -float((residual[flat] * simulated[flat]).mean()) if np.count_nonzero(flat) >= _MIN_RESIDUALS else 0.0
-    return float(np.sqrt(max(sigma**2 - 2.0 * max(rough, 0.0), 0.0) / _SPREAD_OF_SECOND))
+    product = residual[flat] * simulated[flat]
+    known = len(product) >= _MIN_RESIDUALS
+    rough = -float(product.mean()) if known else 0.0
+    found = float(np.sqrt(max(sigma**2 - 2.0 * max(rough, 0.0), 0.0) / _SPREAD_OF_SECOND))
+    of_rough = float(product.std()) * np.sqrt(_INFLATION / len(product)) if known else 0.0
+    of_square = 2.0 * np.hypot(sigma**2 * _ERROR_OF_MAD * np.sqrt(_INFLATION / len(second)), of_rough)
+    of_square /= _SPREAD_OF_SECOND
+    return found, float(min(of_square / (2.0 * found) if found > 0.0 else np.inf, np.sqrt(of_square)))

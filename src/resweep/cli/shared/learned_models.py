@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from resweep.perception.segmentation.segmenter_card import SegmenterCard
     from resweep.segmentation import SegmentationCard
     from resweep.simulate.realism import RealismCard
+    from resweep.simulate.realism.model_card import NetworkCard
 
 _NONE = "none"
+_COMPARED = ("brier", "log_loss", "drop_f1", "intensity_crps", "intensity_js")
 _SHOWN = ("drop_rate", "drop_precision", "drop_recall", "drop_f1", "brier", "brier_base", "log_loss", "ece")
 
 
@@ -59,22 +61,44 @@ def learn_sensor(
     begun = time.perf_counter()
     opened = [open_posed(path, False, labels=labels) for path in logs]
     card = learn_realism(opened, output, config, method=method, overwrite=overwrite, made_from=made_from)
-    _print_realism(output, card, time.perf_counter() - begun, as_json)
+    print_realism(output, card, time.perf_counter() - begun, as_json)
 
 
-def _print_realism(output: Path, card: RealismCard, seconds: float, as_json: bool) -> None:
+def print_realism(output: Path, card: RealismCard, seconds: float, as_json: bool) -> None:
+    """Print how well a model does, and whether that is better than the scatter that builds estimate."""
     typer.echo(f"{output}: learned in {seconds:.0f} s from {', '.join(card.trained_on)}")
     typer.echo(f"held out: {', '.join(card.held_out)}")
     if card.drop is not None:
         shown = ", ".join(f"{name} {card.drop.scores[name]:.4f}" for name in _SHOWN)
         typer.echo(f"drops by {card.drop.variant}, {card.drop.parameters:,} weights: {shown}")
+        _print_comparison(card.drop, "the model of drops", "--variant none")
     if card.intensity is not None:
         shown = ", ".join(f"{name} {value:.4f}" for name, value in card.intensity.scores.items())
         typer.echo(f"intensity by {card.intensity.variant}, {card.intensity.parameters:,} weights: {shown}")
+        _print_comparison(card.intensity, "the model of intensities", "--intensity none")
     if as_json:
         scores = {name: part.scores for name, part in card.parts.items()}
-        facts = {"output": str(output), "sweeps": _count_sweeps(card), "seconds": seconds, **scores}
+        default = {
+            name: {"scores": part.default_scores, "improves": part.improves} for name, part in card.parts.items()
+        }
+        facts = {"output": str(output), "sweeps": _count_sweeps(card), "seconds": seconds, **scores, "default": default}
         typer.echo(format_json(replace_not_finite(facts)))
+
+
+def _print_comparison(part: NetworkCard, name: str, option: str) -> None:
+    """Whether a model is better than the scatter that a build estimates, and by which scores."""
+    if part.improves is None:
+        typer.echo(f"{name} was not compared: the worlds of these logs know no scatter")
+        return
+    shown = ", ".join(
+        f"{score} {part.scores[score]:.4f} against {part.default_scores[score]:.4f}"
+        for score in _COMPARED
+        if score in part.scores and score in part.default_scores
+    )
+    if part.improves:
+        typer.echo(f"{name} improves on the scatter that builds estimate: {shown}")
+    else:
+        typer.echo(f"{name} does not improve on the scatter that builds estimate, leave it out ({option}): {shown}")
 
 
 def _count_sweeps(card: RealismCard) -> int:

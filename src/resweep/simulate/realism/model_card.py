@@ -24,6 +24,7 @@ from resweep.simulate.raydrop import DropPatches
 from resweep.simulate.sensor_grid import SensorGrid
 
 CARD = "card.json"
+_TELLING = ("brier", "log_loss", "intensity_crps")  # proper scores, lower is better: those of drops, and of intensities
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9_-]+\.onnx$")]
 
 
@@ -51,6 +52,8 @@ class NetworkCard(Spec):
     """By which its logits are divided, within the network."""
     scores: dict[str, Number] = Field(default_factory=dict)
     """Scores on the held-out places."""
+    default_scores: dict[str, Number] = Field(default_factory=dict)
+    """Scores there of what simulation draws without a learned model; none if the worlds know no scatter."""
     ring_correlation: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
     """Of a drop network without ``patches``: their ``along``."""
     patches: DropPatches | None = None
@@ -67,6 +70,12 @@ class NetworkCard(Spec):
     def outputs(self) -> int:
         """What it gives of each beam: one probability, or the shares of bins of intensity."""
         return 1 if self.light is None else len(self.light.means)
+
+    @property
+    def improves(self) -> bool | None:
+        """Whether all scores that tell are better than those of the default scatter; None if it has none."""
+        told = [name for name in _TELLING if name in self.scores and name in self.default_scores]
+        return all(self.scores[name] < self.default_scores[name] for name in told) if told else None
 
     @property
     def drop_patches(self) -> DropPatches:
