@@ -72,12 +72,15 @@ def test_drawn_images_keep_their_classes_and_their_geometry() -> None:
 
 
 def test_pasted_objects_stand_before_what_they_hide() -> None:
-    far, near = make_image_sample(), make_image_sample(instance=5)
-    far.image.values[RANGE] *= 10
-    config = QUIET.model_copy(update={"paste": 3})
-    rng = np.random.default_rng(0)
-    counts = [np.count_nonzero(draw_image([far, near], config, rng)[0][OCCUPIED]) for _ in range(30)]
-    assert max(counts) > np.count_nonzero(far.image.values[OCCUPIED]) >= min(counts)
+    config, rng = QUIET.model_copy(update={"paste": 3}), np.random.default_rng(0)
+    far, near = make_image_sample(instance=5), make_image_sample()
+    far.image.values[RANGE] *= 100
+    seen = np.count_nonzero(near.image.values[OCCUPIED])
+    drawn = [draw_image([far, near], config, rng)[0][RANGE] for _ in range(30)]
+    assert {np.count_nonzero((ranges > 0) & (ranges < 100)) for ranges in drawn} == {0, seen}
+    assert max(np.count_nonzero(ranges) for ranges in drawn) > seen
+    drawn = [draw_image([near], config, rng)[0][RANGE] for _ in range(3)]
+    assert all(np.count_nonzero(ranges) == seen for ranges in drawn)  # nothing that is an object
 
 
 def test_the_lovasz_loss_of_plain_answers_is_one_less_the_iou() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,11 +20,7 @@ from resweep.perception.segmentation.segmenter_card import read_segmenter
 from resweep.perception.segmentation.sweep_images import ImageGeometry, make_image
 from resweep.segmentation.card import CARD, MODEL, hash_model
 from resweep.sweep import Sweep
-
-
-def change(folder: Path, **values: object) -> None:
-    card = json.loads((folder / CARD).read_text())
-    (folder / CARD).write_text(json.dumps({**card, **values}))
+from tests.segmentation.test_card import change
 
 
 def refusal(folder: Path) -> str:

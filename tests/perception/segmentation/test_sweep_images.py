@@ -60,20 +60,16 @@ def test_a_cell_shows_its_nearest_return() -> None:
 
 
 def test_returns_of_a_laser_stay_in_its_row() -> None:
-    """Points near a sensor seem higher or lower than their laser looks, where it sits beside the origin."""
-    azimuth = np.linspace(-3, 3, 40)
-    direction = np.concatenate(
-        [
-            np.column_stack([np.cos(azimuth) * np.cos(tilt), np.sin(azimuth) * np.cos(tilt), np.full(40, np.sin(tilt))])
-            for tilt in np.radians([-3.0, 1.0])
-        ]
-    )
-    sweep = Sweep.from_points(direction * 2, ring=np.repeat([0, 1], 40)).with_origins(np.tile([0, 0, 0.2], (80, 1)))
-    raised = Sweep.from_points(direction * 2, ring=np.repeat([0, 1], 40))
-    assert make_image(raised, EVEN).row.tolist() == [7] * 40 + [3] * 40
-    assert len(set(make_image(sweep, EVEN).row[:40].tolist())) == 1
-    unknown = Sweep.from_points(direction * 2)
-    assert make_image(unknown, EVEN).row.tolist() == [7] * 40 + [3] * 40
+    """A laser that wobbles by 0.4° stays in one row; without lasers its returns fall into two."""
+    azimuth, tilt = np.linspace(-3, 3, 40), np.radians(np.tile([-3.7, -2.9], 20))
+    flat = np.cos(tilt)
+    points = 7 * np.column_stack([flat * np.cos(azimuth), flat * np.sin(azimuth), np.sin(tilt)])
+    above = points + np.array([0, 0, 5.0])
+    both, ring = np.concatenate([points, above]), np.repeat([0, 1], 40)
+    assert make_image(Sweep.from_points(both, ring=ring), EVEN).row[:40].tolist() == [7] * 40
+    assert make_image(Sweep.from_points(both), EVEN).row[:40].tolist() == [8, 7] * 20
+    scattered = np.concatenate([points[:20], above[:20], points[20:], above[20:]])  # rings that are no lasers
+    assert make_image(Sweep.from_points(scattered, ring=ring), EVEN).row[:20].tolist() == [8, 7] * 10
 
 
 def test_a_geometry_has_a_row_for_each_ring_or_even_ones() -> None:

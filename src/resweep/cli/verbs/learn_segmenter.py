@@ -27,7 +27,6 @@ def segmenter(
     Examples:
       resweep learn segmenter kitti/sequences/00 kitti/sequences/03 kitti/sequences/05 -o street.model
       resweep learn segmenter drive1 drive2 --validate drive3 --test drive4 -o street.model --set epochs=20 --json
-      resweep learn segmenter drive1 -o cars.model --set 'classes={vehicle: [vehicle], ground: [ground]}'
     """
     from resweep.cli.shared.inputs import nest_settings, open_recording
     from resweep.cli.shared.learned_models import check_apart, print_scores

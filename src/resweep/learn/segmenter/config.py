@@ -63,7 +63,7 @@ class SegmenterConfig(Spec):
     augment: ImageAugmentConfig = ImageAugmentConfig()
     """Changes of the training images."""
     sweeps: Count = 400
-    """Sweeps that are trained on at most, evenly spread; each takes 5 MB of memory."""
+    """Sweeps that are trained on at most, evenly spread; each takes 10 MB of memory."""
     epochs: Count = 10
     """Rounds of training; each ends with a look at the validation sweeps."""
     steps: Count = 60
