@@ -111,7 +111,7 @@ def _has_room(sample: DetectorSample, box: Array) -> bool:
 def _find_near(points: Array, box: Array) -> Array:
     """The returns around a box."""
     rows = np.flatnonzero(np.abs(points[:, 0] - np.float32(box[0])) <= _GROUND_REACH_M)
-    return rows[np.abs(points[rows, 1] - np.float32(box[1])) <= _GROUND_REACH_M]
+    return np.asarray(rows[np.abs(points[rows, 1] - np.float32(box[1])) <= _GROUND_REACH_M])
 
 
 def _find_hidden(sample: DetectorSample, on_object: Array, box: Array) -> Array:

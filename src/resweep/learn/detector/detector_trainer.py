@@ -64,6 +64,8 @@ def learn_detector(
     report on, of which training sees nothing. A training that was stopped is kept beside ``path``; the same call goes
     on from there. Intensities are shares of a log's full scale; those of logs without any are 0, and training leaves
     them out of some sweeps of all others, so that the model reads recordings without intensities too.
+
+    Example: ``rs.learn_detector([rs.open_log("drive1"), rs.open_log("drive2")], "cars.model")``
     """
     split = split_logs([logs] if isinstance(logs, Log) else logs, validate, test)
     config, path = config or DetectorConfig(), Path(path)
