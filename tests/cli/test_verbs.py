@@ -37,6 +37,7 @@ VERBS = {
     "learn detector": "a model",
     "learn raydrop": "a model",
     "learn semantics": "a model",
+    "learn segmenter": "a model",
 }
 
 

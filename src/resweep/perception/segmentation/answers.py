@@ -19,7 +19,7 @@ def check_answer(found: object, returns: int, classes: int, where: str) -> Array
             f"{where}: gives an array of shape {list(given.shape)} for {returns} returns; give one class number for "
             "each return, in their order"
         )
-    if given.dtype.kind not in "fiu":
+    if given.dtype.kind not in "bfiu":
         raise InputError(f"{where}: gives {given.dtype}; give class numbers")
     if given.dtype.kind == "f":
         if not np.isfinite(given).all():
