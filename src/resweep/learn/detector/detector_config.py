@@ -59,9 +59,9 @@ class DetectorConfig(Spec):
     """Size of the network."""
     augment: DetectorAugment = DetectorAugment()
     """Changes of the training sweeps."""
-    rounds: Count = 10
+    rounds: Count = 12
     """Rounds of training; after each the validation sweeps are looked at, and the best one is kept."""
-    steps: Count = 100
+    steps: Count = 200
     """Steps of a round."""
     batch: Annotated[int, Field(ge=1, le=64)] = 8
     """Parts of sweeps in a step."""
