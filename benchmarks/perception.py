@@ -121,11 +121,12 @@ def measure_scatter(drive: Log, rounds: int, threads: int) -> Result:
     # Where a sweep is registered to the world is the same with noise and without.
     placed = [recorded[False].place(sweep) for sweep in held]
     found: Result = {}
-    for name, make in (
-        ("recorded", lambda noise: partial(_retrace, recorded[noise], held, placed, count())),
-        ("catalog", lambda noise: partial(_fire, fired[noise], poses, count())),
-    ):
-        seconds = interleaved({"noisy": timed(make(True)), "mean": timed(make(False))}, rounds, steady=True)
+    for name in ("recorded", "catalog"):
+        contenders = {}
+        for noise, called in ((True, "noisy"), (False, "mean")):
+            again = partial(_retrace, recorded[noise], held, placed, count())
+            contenders[called] = timed(again if name == "recorded" else partial(_fire, fired[noise], poses, count()))
+        seconds = interleaved(contenders, rounds, steady=True)
         found[f"overhead_{name}"] = paired_ratio(seconds["noisy"], seconds["mean"]) - 1
         found[f"sweep_ms_{name}"] = 1e3 * statistics.median(seconds["mean"])
     overhead = max(found["overhead_recorded"], found["overhead_catalog"])

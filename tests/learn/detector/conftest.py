@@ -35,7 +35,9 @@ def make_sweep(seed: int, cars: int = 4) -> Sweep:
         points.append(local * SIZE @ turn.T + centre)
         centres.append(centre)
         yaws.append(yaw)
-    boxes = Boxes(np.reshape(centres, (-1, 3)), np.tile(SIZE, (cars, 1)), yaws, ["Car"] * cars, np.arange(cars))
+    boxes = Boxes(
+        np.reshape(centres, (-1, 3)), np.tile(SIZE, (cars, 1)), np.array(yaws), ["Car"] * cars, np.arange(cars)
+    )
     cloud = np.concatenate(points)
     return Sweep.from_points(cloud, intensity=rng.random(len(cloud)), timestamp=0.1 * seed, boxes=boxes)
 

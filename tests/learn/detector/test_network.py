@@ -18,7 +18,7 @@ from resweep.learn.detector.detector_config import DetectorAugment
 from resweep.learn.detector.detector_graph import export
 from resweep.learn.detector.detector_network import DetectorNetwork, predict
 from resweep.learn.detector.detector_rounds import find_loss
-from resweep.learn.detector.detector_samples import DetectorSample, gather_objects, read_samples
+from resweep.learn.detector.detector_samples import DetectorSample, gather_objects, measure_polar, read_samples
 from resweep.learn.detector.heat_targets import draw_batch, make_targets
 from resweep.log import Log
 from resweep.perception.detection.average_precision import find_average_precision
@@ -111,15 +111,18 @@ def test_changed_sweeps_have_their_returns_in_their_boxes(samples: list[Detector
 def test_an_object_that_is_put_in_hides_what_is_behind(samples: list[DetectorSample], tiny: DetectorConfig) -> None:
     objects = gather_objects(samples, tiny)
     assert len(objects) == 24
-    bare = replace(samples[0], points=samples[0].points[:3136], boxes=np.zeros((0, 7)), number=np.zeros(0, int))
-    done = paste(bare, objects[0], np.random.default_rng(0))
+    plane = samples[0].points[:3136]
+    bare = replace(
+        samples[0], points=plane, polar=measure_polar(plane), boxes=np.zeros((0, 7)), number=np.zeros(0, int)
+    )
+    done = paste(bare, objects[:1], np.random.default_rng(0))
     assert done.number.tolist() == [0]
     assert math.hypot(*done.boxes[0, :2]) == pytest.approx(math.hypot(*objects[0].box[:2]))  # at its own range
     assert done.boxes[0, 3:6] == pytest.approx(objects[0].box[3:6])
     lost = len(bare.points) + len(objects[0].points) - len(done.points)
     assert 0 < lost < len(bare.points) / 2
-    again = paste(done, objects[0], np.random.default_rng(0))  # there is no room for another
-    assert again is done
+    full = replace(done, boxes=np.repeat(done.boxes, 9, axis=0) * [1e-9, 1e-9, 1, 99, 99, 1, 1])
+    assert paste(full, objects[:1], np.random.default_rng(0)) is full  # no room for another
 
 
 def test_the_same_step_draws_the_same_batch(samples: list[DetectorSample], tiny: DetectorConfig) -> None:

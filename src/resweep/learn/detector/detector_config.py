@@ -30,11 +30,11 @@ class DetectorShape(Spec):
 class DetectorAugment(Spec):
     """How training sweeps are changed, so that few recordings teach more; they are mirrored at any rate."""
 
-    turn_deg: Annotated[float, Field(ge=0.0, le=180.0)] = 45.0
+    turn_deg: Annotated[float, Field(ge=0.0, le=180.0)] = 180.0
     """Sweeps are turned about z by up to this angle."""
     scale: Annotated[float, Field(ge=0.0, lt=0.5)] = 0.05
     """Sizes are changed by up to this share."""
-    height_m: NotNegative = 0.1
+    height_m: NotNegative = 0.15
     """Standard deviation of a shift of the sensor's height, in metres."""
     drop: Share = 0.3
     """Largest share of returns that are left out."""
@@ -59,13 +59,13 @@ class DetectorConfig(Spec):
     """Size of the network."""
     augment: DetectorAugment = DetectorAugment()
     """Changes of the training sweeps."""
-    rounds: Count = 10
+    rounds: Count = 12
     """Rounds of training; after each the validation sweeps are looked at, and the best one is kept."""
-    steps: Count = 100
+    steps: Count = 200
     """Steps of a round."""
-    batch: Annotated[int, Field(ge=1, le=64)] = 4
+    batch: Annotated[int, Field(ge=1, le=64)] = 8
     """Parts of sweeps in a step."""
-    crop_cells: Annotated[int, Field(ge=64, le=1024, multiple_of=16)] = 192
+    crop_cells: Annotated[int, Field(ge=64, le=1024, multiple_of=16)] = 128
     """Side of such a part, in cells of the image; most are around an object."""
     rate: Positive = 0.003
     """Highest learning rate of Adam; it rises at first and falls to zero as a cosine."""

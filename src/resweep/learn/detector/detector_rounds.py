@@ -6,45 +6,38 @@ gives the weights of one that was not.
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from resweep.files.pieces import Pieces, StoredPiece
+from resweep.files.pieces import Pieces
 from resweep.learn.detector.detector_config import DetectorConfig
 from resweep.learn.detector.detector_network import DetectorNetwork, predict
 from resweep.learn.detector.detector_samples import DetectorSample, PastedObject, gather_objects
 from resweep.learn.detector.heat_targets import Targets, draw_batch
 from resweep.learn.semantics.kpconv import load_torch
-from resweep.learn.semantics.rounds import schedule_rate
+from resweep.learn.semantics.rounds import CHECKPOINT, TrainingProgress, restore_round, save_round, schedule_rate
 from resweep.perception.detection.average_precision import find_average_precision
 from resweep.perception.detection.birds_eye import draw_birds_eye
 from resweep.perception.detection.box_matching import MatchRule, match_frame
 from resweep.perception.detection.decoding import BOX_CHANNELS, decode
 from resweep.progress import open_progress
 
-CHECKPOINT = "training"  # the piece
 _MAX_GRADIENT = 10.0
 _FOCUS, _NEAR_PEAK = 2, 4  # exponents of the focal loss (CenterNet: alpha and beta)
 _CHOSEN_IOU = 0.5  # at which rounds are compared
 
 
 @dataclass
-class DetectorProgress:
-    """How far a training is: the next round, the loss and score of each round, and the best round so far."""
-
-    epoch: int = 0
-    losses: list[float] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    best: int = -1
+class DetectorProgress(TrainingProgress):
+    """How far a training is; scores are average precision."""
 
     def describe(self) -> str:
         """The last round in a few words; nothing before it."""
-        if not self.losses:
+        if not self.losses or not self.scores:
             return ""
         return f"round {self.epoch}: loss {self.losses[-1]:.3f}, AP {self.scores[-1]:.3f}"
 
@@ -67,7 +60,8 @@ def train(
     state, best = DetectorProgress(), network.module.state_dict()
     found = None if kept is None else kept.find(CHECKPOINT)
     if found is not None:
-        state, best = _restore(found, network, optimiser)
+        known, best = restore_round(found, network.module, optimiser)
+        state = DetectorProgress(**vars(known))
     rows = np.linspace(0, len(validation) - 1, min(config.validation_sweeps, len(validation))).round().astype(int)
     chosen = [validation[row] for row in rows]
     with open_progress(progress) as shown:
@@ -85,7 +79,7 @@ def train(
                 best = {name: value.clone() for name, value in network.module.state_dict().items()}
             state.epoch += 1
             if kept is not None:
-                _save(kept, network, optimiser, state, best)
+                save_round(kept, network.module, optimiser, state, best)
     network.module.load_state_dict(best)
     return network, state
 
@@ -149,22 +143,3 @@ def _run_round(
         losses.append(float(loss.detach()))
         advance()
     return float(np.mean(losses))
-
-
-def _save(kept: Pieces, network: DetectorNetwork, optimiser: Any, state: DetectorProgress, best: Any) -> None:
-    held = io.BytesIO()
-    whole = {
-        "network": network.module.state_dict(),
-        "optimiser": optimiser.state_dict(),
-        "best": best,
-        "state": vars(state),
-    }
-    load_torch().save(whole, held)
-    kept.write(CHECKPOINT, {"state": np.frombuffer(held.getvalue(), np.uint8)})
-
-
-def _restore(found: StoredPiece, network: DetectorNetwork, optimiser: Any) -> tuple[DetectorProgress, Any]:
-    whole = load_torch().load(io.BytesIO(found.arrays["state"].tobytes()), weights_only=True)
-    network.module.load_state_dict(whole["network"])
-    optimiser.load_state_dict(whole["optimiser"])
-    return DetectorProgress(**whole["state"]), whole["best"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.intensity_scale import to_relative
@@ -24,11 +26,14 @@ _AROUND_M = 0.1  # returns that belong to an object lie so far outside its box a
 class DetectorSample:
     """A sweep: returns ``points`` (n, 4) float32 with x, y, z and intensity as a share of full scale, and its truth.
 
+    ``polar`` (n, 2) float32 are azimuths, in turns, and distances from the sensor seen from above; none are kept of
+    sweeps that were changed.
     ``boxes`` (k, 7) are x, y, z, length, width, height and yaw; ``number`` (k,) is the class, -1 for what is like one
     and teaches nothing.
     """
 
     points: Array
+    polar: Array
     boxes: Array
     number: Array
     sector: tuple[float, float] | None
@@ -52,10 +57,16 @@ def read_samples(log: Log, config: DetectorConfig, show: bool = True) -> list[De
     for sweep, true in zip(track(log, f"reading {log.name}", show=show), truth, strict=True):
         points = np.column_stack([sweep.deskewed(), to_relative(sweep.intensity, scale)]).astype(np.float32)
         near = np.abs(points[:, :2]).max(axis=1) <= 1.1 * max(config.grid.reach_x_m, config.grid.reach_y_m)
-        samples.append(
-            DetectorSample(points[near], stack_boxes(true.boxes), number_boxes(true, config), true.sector, true)
-        )
+        points, boxes = points[near], stack_boxes(true.boxes)
+        number = number_boxes(true, config)
+        samples.append(DetectorSample(points, measure_polar(points), boxes, number, true.sector, true))
     return samples
+
+
+def measure_polar(points: Array) -> Array:
+    """Azimuth in turns, and distance from above (n, 2) float32 of points (n, 3 or more)."""
+    turn = portable.arctan2(points[:, 1], points[:, 0]) / (2 * math.pi)
+    return np.column_stack([turn, portable.norm(points[:, :2])]).astype(np.float32)
 
 
 def check_objects(samples: Sequence[DetectorSample], config: DetectorConfig) -> None:

@@ -18,7 +18,7 @@ from resweep.files.publication import discard_partial
 from resweep.learn.detector.detector_config import MAX_WEIGHTS, DetectorConfig
 from resweep.learn.detector.detector_graph import export
 from resweep.learn.detector.detector_network import DetectorNetwork, predict
-from resweep.learn.detector.detector_rounds import train
+from resweep.learn.detector.detector_rounds import DetectorProgress, train
 from resweep.learn.detector.detector_samples import DetectorSample, check_objects, read_samples
 from resweep.learn.model_folder import check_output
 from resweep.learn.semantics.trainer import split_logs
@@ -64,6 +64,8 @@ def learn_detector(
     report on, of which training sees nothing. A training that was stopped is kept beside ``path``; the same call goes
     on from there. Intensities are shares of a log's full scale; those of logs without any are 0, and training leaves
     them out of some sweeps of all others, so that the model reads recordings without intensities too.
+
+    Example: ``rs.learn_detector([rs.open_log("drive1"), rs.open_log("drive2")], "cars.model")``
     """
     split = split_logs([logs] if isinstance(logs, Log) else logs, validate, test)
     config, path = config or DetectorConfig(), Path(path)
@@ -78,41 +80,51 @@ def learn_detector(
             name: [read_samples(log, config, progress) for log in getattr(split, name)]
             for name in ("training", "validation", "test")
         }
-        training, validation = (
-            [sample for log in parts[name] for sample in log] for name in ("training", "validation")
-        )
+        training, validation = (_join(parts[name]) for name in ("training", "validation"))
         check_objects(training, config)
         _check_validation(validation, split.validation, config)
         folder = find_partial(path)
         key = _make_key([*training, *validation], config)
         open_partial(folder, key, "rounds of a training")
-        kept = Pieces(folder, hash_text(*key.values()))
-        network, state = train(training, validation, config, kept, progress)
+        network, state = train(training, validation, config, Pieces(folder, hash_text(*key.values())), progress)
         model = export(network)
-        card = DetectorCard(
-            version=resweep.__version__,
-            grid=config.grid,
-            classes=config.classes,
-            features=config.network.features,
-            min_score=config.min_score,
-            parameters=network.parameters,
-            intensities=any(bool(sample.points[:, 3].any()) for sample in training),
-            trained_on=tuple(
-                _describe(log, samples) for log, samples in zip(split.training, parts["training"], strict=True)
-            ),
-            settings={**config.model_dump(mode="json"), "best_round": state.best + 1, "losses": state.losses},
-            sha256=hash_model(model),
-        )
-        detector = open_detector(model, card, path)
+        trained_on = tuple(map(_describe, split.training, parts["training"]))
+        detector = open_detector(model, _make_card(model, network, state, config, trained_on), path)
         check_equal(detector, network, validation[0])
         scores = {
             field: score_samples(detector, parts[part], [log.name for log in getattr(split, part)], progress)
             for field, part in (("validated", "validation"), ("tested", "test"))
         }
-        card = card.model_copy(update=scores)
+        bright = any(bool(sample.points[:, 3].any()) for sample in training)
+        card = detector.card.model_copy(update={**scores, "intensities": bright})
         write_detector(path, model, card)
         discard_partial(folder)
     return card
+
+
+def _make_card(
+    model: bytes,
+    network: DetectorNetwork,
+    state: DetectorProgress,
+    config: DetectorConfig,
+    trained_on: tuple[TrainedLog, ...],
+) -> DetectorCard:
+    """The card of a trained network, without scores."""
+    return DetectorCard(
+        version=resweep.__version__,
+        grid=config.grid,
+        classes=config.classes,
+        features=config.network.features,
+        min_score=config.min_score,
+        parameters=network.parameters,
+        trained_on=trained_on,
+        settings={**config.model_dump(mode="json"), "best_round": state.best + 1, "losses": state.losses},
+        sha256=hash_model(model),
+    )
+
+
+def _join(parts: Sequence[Sequence[DetectorSample]]) -> list[DetectorSample]:
+    return [sample for part in parts for sample in part]
 
 
 def check_equal(detector: Detector, network: DetectorNetwork, sample: DetectorSample) -> float:
@@ -128,7 +140,7 @@ def score_samples(
     detector: Detector, parts: Sequence[Sequence[DetectorSample]], names: Sequence[str], show: bool = True
 ) -> DetectionScores | None:
     """Scores of what is written, over all sweeps of some logs; None without any."""
-    samples = [sample for part in parts for sample in part]
+    samples = _join(parts)
     if not samples:
         return None
     card = detector.card
