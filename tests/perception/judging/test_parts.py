@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from resweep.errors import InputError, SettingsError
 from resweep.log import Log
@@ -22,7 +23,7 @@ from resweep.perception.judging.nulls import add_range_noise, take_next
 from resweep.perception.judging.places import Places, draw_weights
 from resweep.pose import Array
 from resweep.worlds import World
-from tests.perception.judging.conftest import RuleModel
+from tests.perception.judging.conftest import RuleModel, TrueCarModel
 
 FEW = JudgingConfig(resamples=50)
 
@@ -205,3 +206,11 @@ def test_what_is_no_record_is_one_error(tmp_path: Path) -> None:
 def test_settings_that_mean_nothing_are_errors(given: dict[str, Any]) -> None:
     with pytest.raises(SettingsError):
         JudgingConfig(**given)
+
+
+def test_no_figure_is_cut_on_a_narrow_terminal(drive: Log) -> None:
+    judged = judge(drive[:1], [RuleModel(), TrueCarModel()], sim=drive[:1], config=FEW)
+    console = Console(width=80, color_system=None, force_terminal=False, force_jupyter=False)
+    with console.capture() as captured:
+        console.print(judged)
+    assert "…" not in captured.get()

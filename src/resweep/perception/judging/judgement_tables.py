@@ -31,12 +31,12 @@ def make_cloud_table(item: ModelJudgement) -> Table:
     """A row a cloud: agreement and mIoU with their intervals, beams and feature distance."""
     table = _open_table(f"{item.model}: what it makes of each cloud")
     scores, features = item.segmentation, item.features
-    table.add_column("cloud", no_wrap=True)
+    table.add_column("cloud")
     if scores is not None:
         for name in ("agreement", "mIoU", "recorded", "beams"):
-            table.add_column(name, justify="right", no_wrap=True)
+            table.add_column(name, justify="right")
     if features is not None:
-        table.add_column("features", justify="right", no_wrap=True)
+        table.add_column("features", justify="right")
     names = [cloud.cloud for cloud in scores.clouds] if scores is not None else []
     names = names or (list(features.distance) if features is not None else [])
     for name in names:
@@ -54,9 +54,9 @@ def _make_detection_table(model: str, scores: DetectionFigures) -> Table:
     """A row a cloud and class, from an overlap of .5 and of .7: κ_det, AP and the change of scores."""
     table = _open_table(f"{model}: objects of 1 return or more, from an overlap of .5; κ: found in both or in neither")
     for name in ("class", "cloud"):
-        table.add_column(name, no_wrap=True)
+        table.add_column(name)
     for name in ("objects", "AP", "κ", "score change"):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right")
     for row in scores.rows:
         if (row.iou, row.min_points) == (0.5, 1):
             cells = (str(item) for item in (row.ap, row.agreement, row.score_change))
@@ -68,8 +68,8 @@ def _make_detection_table(model: str, scores: DetectionFigures) -> Table:
 def _make_cost_table(model: str, scores: SegmentationScores) -> Table:
     """By how much each part that is ours lowers agreement."""
     table = _open_table(f"{model}: what gives the simulation away")
-    table.add_column("part that is ours", no_wrap=True)
-    table.add_column("answers that it changes", justify="right", no_wrap=True)
+    table.add_column("part that is ours")
+    table.add_column("answers that it changes", justify="right")
     for part, cost in scores.costs.items():
         table.add_row(part, str(cost))
     return table
@@ -78,9 +78,9 @@ def _make_cost_table(model: str, scores: SegmentationScores) -> Table:
 def _make_class_table(model: str, scores: SegmentationScores) -> Table:
     """A row a class: IoU of the recorded and the simulated sweep on our beams, and agreement."""
     table = _open_table(f"{model}: by class, on the beams that both return")
-    table.add_column("class", no_wrap=True)
+    table.add_column("class")
     for name in ("IoU, recorded", "IoU, ours", "agreement"):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right")
     shared, ours = scores.find(SHARED), scores.find(OURS)
     if shared is None or ours is None:
         return table
