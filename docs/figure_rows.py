@@ -58,9 +58,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "benchmarks/floor": ("sweeps a second", "over Embree, rays as fired", "over Embree, rays in our order"),
 }
 _JUDGED = (
-    "real", "real, 1 cm of noise (null)", "real, only beams that we return", "ours", "ours, no noise",
-    "ours, most likely returns", "our geometry, recorded intensities", "real geometry, our intensities",
-    "real geometry, our mean intensities",
+    "real", "real, 1 cm of noise (null)", "next real sweep (null)", "real, only beams that we return", "ours",
+    "ours, no noise", "ours, most likely returns", "our geometry, recorded intensities",
+    "real geometry, our intensities", "recorded values, our drops", "our values, recorded drops",
+    "boxes and CAD (negative control)",
 )  # fmt: skip
 
 ROWS: dict[str, tuple[Row, ...]] = {
