@@ -97,8 +97,8 @@ class IntensityScatter(Spec):
         for name, values in (("shift", self.shift), ("spread", self.spread)):
             if lasers and _find_shape(values) != (kinds, lasers, ranges):
                 raise SettingsError(name, f"expected {kinds} × {lasers} × {ranges} values; build again")
-        for name, values in (("returns", self.returns), ("effective_returns", self.effective_returns)):
-            if values and _find_shape((values,)) != (1, kinds, ranges):
+        for name, counts in (("returns", self.returns), ("effective_returns", self.effective_returns)):
+            if counts and (len(counts) != kinds or {len(row) for row in counts} != {ranges}):
                 raise SettingsError(name, f"expected {kinds} × {ranges} numbers; build again")
         return self
 

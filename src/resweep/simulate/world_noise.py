@@ -57,8 +57,9 @@ class WorldNoise:
 
     def add_to_own(self, sweep: Sweep, *, seed: int, index: int, only_intensity: bool, threads: int = 0) -> Sweep:
         """A sweep of a sensor whose spec has these tables; with ``only_intensity`` a learned model changed the rest."""
-        how = {"seed": seed, "index": index, "threads": threads, "only_intensity": only_intensity, "own": False}
-        return self.add_to_recorded(sweep, _find_no_gain, **how)
+        return self.add_to_recorded(
+            sweep, _find_no_gain, seed=seed, index=index, only_intensity=only_intensity, own=False, threads=threads
+        )
 
     def add_to_other(self, sweep: Sweep, sensor: Sensor, *, seed: int, index: int, threads: int = 0) -> Sweep:
         """A sweep of another sensor with intensities that scatter as the surfaces do, unless its spec says how."""
