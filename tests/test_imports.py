@@ -34,6 +34,7 @@ ORDER = [
     {"neighbours", "voxels"},
     {"calibration", "log", "label_mapping", "categories", "map_filter"},
     {"sensor_scatter"},
+    {"normal"},
     {"sweep", "labels", "intensity_scale"},
     {"boxes", "inference"},
     {"pose"},

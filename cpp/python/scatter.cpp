@@ -28,7 +28,7 @@ CosineBins make_cosine_bins(const Row<float>& limits) { return {copy<float>(limi
 void make_intensity_tables(IntensityTables* self, const Row<std::int32_t>& kinds, const Row<float>& range_edges,
                            const Numbers& table_of, const Row<std::int32_t>& last, const Table& expected,
                            const Cube& quantiles, const Table& response, const Cube& shift, const Cube& spread,
-                           double next_weight, double step, double ceiling, const Row<double>& below, double reach) {
+                           double next_weight, double step, double ceiling, double reach) {
     IntensityTables made;
     made.kinds = copy<std::int32_t>(kinds);
     made.range = make_bins(range_edges);
@@ -45,7 +45,7 @@ void make_intensity_tables(IntensityTables* self, const Row<std::int32_t>& kinds
     made.next_weight = next_weight;
     made.step = step;
     made.ceiling = ceiling;
-    made.normal = {copy<double>(below), reach};
+    made.reach = reach;
     const std::size_t tables = made.last.size(), ranges = made.range.count(), rows = made.kinds.size() + 2;
     const std::size_t of_lasers = rows * made.lasers * ranges;
     require(made.knots >= 1 && made.columns >= 2, "quantiles: expected knots, and two columns or more");
@@ -60,7 +60,7 @@ void make_intensity_tables(IntensityTables* self, const Row<std::int32_t>& kinds
             "last: there is no such knot");
     require(made.response.size() == made.lasers * ranges, "response: one row for each laser");
     require(made.shift.size() == of_lasers && made.spread.size() == of_lasers, "shift, spread: one for each response");
-    require(made.normal.below.size() >= 2 && reach > 0.0, "below: expected two values or more");
+    require(reach > 0.0, "reach: expected more than 0");
     new (self) IntensityTables(std::move(made));
 }
 
@@ -151,10 +151,9 @@ void bind_scatter(nb::module_& m) {
                                 "Distributions of recorded intensities by kind, range and expected intensity.")
         .def("__init__", &make_intensity_tables, nb::arg("kinds"), nb::arg("range_edges"), nb::arg("table_of"),
              nb::arg("last"), nb::arg("expected"), nb::arg("quantiles"), nb::arg("response"), nb::arg("shift"),
-             nb::arg("spread"), nb::arg("next_weight"), nb::arg("step"), nb::arg("ceiling"), nb::arg("below"),
-             nb::arg("reach"),
-             "As `resweep.sensor_scatter.IntensityScatter` has them, rows of fewer knots than the longest filled up; "
-             "`below` is the normal distribution function at even steps from `-reach` to `reach`.");
+             nb::arg("spread"), nb::arg("next_weight"), nb::arg("step"), nb::arg("ceiling"), nb::arg("reach"),
+             "As `resweep.sensor_scatter.IntensityScatter` has them, rows of fewer knots than the longest filled up, "
+             "and quantiles at even steps of normal numbers from `-reach` to `reach`.");
     nb::class_<RangeTable>(m, "RangeTable", "Sigma of ranges by range and incidence.")
         .def("__init__", &make_range_table, nb::arg("range_edges"), nb::arg("cosine_limits"), nb::arg("sigma"),
              nb::arg("step"), "The bin of incidence is how many of the `cosine_limits` are not below its cosine.");

@@ -70,30 +70,25 @@ std::vector<std::uint32_t> order_along_rings(const SweepReturns& returns) {
     return order;
 }
 
-// The share of a standard normal variable that lies below a value.
-double find_share(const NormalTable& table, double normal) {
-    const auto most = static_cast<double>(table.below.size() - 1);
-    const double place = clip((normal + table.reach) * (most / (2.0 * table.reach)), most);
-    const std::size_t low = std::min(static_cast<std::size_t>(place), table.below.size() - 2);
-    return table.below[low] + (place - static_cast<double>(low)) * (table.below[low + 1] - table.below[low]);
-}
-
 std::size_t find_kind(const IntensityTables& tables, std::int32_t label, bool surface) {
     const auto found = std::find(tables.kinds.begin(), tables.kinds.end(), label);
     if (found != tables.kinds.end()) return static_cast<std::size_t>(found - tables.kinds.begin());
     return tables.kinds.size() + (surface ? 0 : 1);
 }
 
-// The intensity at a level, 0 to 1, of a table about an expected one.
-double read(const IntensityTables& tables, std::size_t which, double expected, double level) {
+// The intensity at a normal number of a table about an expected one. Beyond its ends the last row is scaled.
+double read(const IntensityTables& tables, std::size_t which, double expected, double normal) {
     const double* knots = tables.expected.data() + which * tables.knots;
     std::size_t low = 0;
     for (std::size_t at = 1; at + 1 < tables.knots; ++at) low += expected >= knots[at];
     low = std::min(low, static_cast<std::size_t>(std::max(tables.last[which] - 1, 0)));
     const std::size_t high = std::min(low + 1, tables.knots - 1);
     const double between = knots[high] > knots[low] ? knots[high] - knots[low] : 1.0;
-    const double part = clip((expected - knots[low]) / between, 1.0);
-    const double along = level * static_cast<double>(tables.columns - 1);
+    const double within = std::min(std::max(expected, knots[low]), std::max(knots[low], knots[high]));
+    const double factor = within > 0.0 ? expected / within : 1.0;
+    const double part = (within - knots[low]) / between;
+    const auto most = static_cast<double>(tables.columns - 1);
+    const double along = clip((normal + tables.reach) * (most / (2.0 * tables.reach)), most);
     const std::size_t column = std::min(static_cast<std::size_t>(along), tables.columns - 2);
     const double rest = along - static_cast<double>(column);
     const auto at = [&](std::size_t knot) {
@@ -101,7 +96,7 @@ double read(const IntensityTables& tables, std::size_t which, double expected, d
         return cell[0] + rest * (cell[1] - cell[0]);
     };
     const double below = at(low), above = at(high);
-    return below + part * (above - below);
+    return factor * (below + part * (above - below));
 }
 
 // The intensity of return `i` of which a normal number was drawn; `gain` is null where its laser is unknown.
@@ -116,7 +111,7 @@ float scatter(const IntensityTables& tables, const SweepReturns& returns, std::s
         normal = tables.shift[cell] + tables.spread[cell] * normal;
     }
     const auto which = static_cast<std::size_t>(tables.table_of[kind * bins + bin]);
-    double drawn = read(tables, which, expected, find_share(tables.normal, normal));
+    double drawn = read(tables, which, expected, normal);
     if (gain != nullptr) drawn *= gain[i];
     if (tables.step != 0.0) drawn = std::nearbyint(drawn / tables.step) * tables.step;
     if (tables.ceiling != 0.0) drawn = std::min(drawn, tables.ceiling);

@@ -34,12 +34,6 @@ struct CosineBins {
     }
 };
 
-// The standard normal distribution function at even steps of its variable, from -reach to reach.
-struct NormalTable {
-    std::vector<double> below;
-    double reach = 0.0;
-};
-
 // Distributions of recorded intensities by kind of primitive, range and expected intensity, and what lasers do to them.
 struct IntensityTables {
     std::vector<std::int32_t> kinds;  // labels with tables of their own; two more stand for other surfaces and volumes
@@ -48,13 +42,13 @@ struct IntensityTables {
     std::size_t knots = 0, columns = 0;  // of each table
     std::vector<std::int32_t> last;      // (tables): the last knot that is the table's own
     std::vector<double> expected;        // (tables, knots)
-    std::vector<double> quantiles;       // (tables, knots, columns), evenly spaced
+    std::vector<double> quantiles;       // (tables, knots, columns) at evenly spaced normal numbers
+    double reach = 0.0;                  // the largest of these; the least is -reach
     std::size_t lasers = 0;
     std::vector<double> response;       // (lasers, ranges): reported over expected
     std::vector<double> shift, spread;  // (kinds + 2, lasers, ranges), of normal numbers
     double next_weight = 0.0;           // of a laser's number in its next one
     double step = 0.0, ceiling = 0.0;   // 0: none
-    NormalTable normal;
 };
 
 // Sigma of ranges by range and incidence.

@@ -14,10 +14,12 @@ from pydantic import Field, model_validator
 from resweep import portable
 from resweep.config import NotNegative, Share, Spec
 from resweep.errors import SettingsError
+from resweep.normal import find_share
 from resweep.pose import Array
 from resweep.quantities import MAX_COUNT, Number
 
 SURFACE, VOLUME = -1, -2  # in place of a label: primitives whose label has no table of its own
+NORMALS = np.linspace(-3.0, 3.0, 25)  # at which distributions are kept: what lies beyond is as rare as it is uncertain
 _Factor = Annotated[float, Field(ge=0.0, le=100.0)]
 _Shift = Annotated[float, Field(ge=-10.0, le=10.0)]
 _Kind = Annotated[int, Field(ge=-2, lt=2**24)]
@@ -43,7 +45,9 @@ class IntensityTable(Spec):
     expected: tuple[NotNegative, ...]
     """Expected intensities (k), without the gains of lasers, ascending."""
     quantiles: tuple[tuple[NotNegative, ...], ...]
-    """Quantiles (k, q) of the recorded ones, without gains, evenly spaced from the least to the largest."""
+    """Quantiles (k, q) of the recorded ones where exactly that was expected, without gains."""
+    even: bool = True
+    """Whether they lie at evenly spaced shares from 0 to 1; else at evenly spaced normal numbers from -3 to 3."""
 
     @model_validator(mode="after")
     def _check(self) -> IntensityTable:
@@ -51,6 +55,15 @@ class IntensityTable(Spec):
         if not self.expected or len(self.quantiles) != len(self.expected) or len(widths) != 1 or min(widths) < 2:
             raise SettingsError("quantiles", "expected a row of two or more for each expected intensity; build again")
         return self
+
+    def find_curves(self) -> Array:
+        """Recorded intensities (k, `NORMALS`) at each of `NORMALS`."""
+        rows = np.array(self.quantiles)
+        if self.even:
+            place, levels = np.linspace(0.0, 1.0, rows.shape[1]), find_share(NORMALS)
+        else:
+            place, levels = np.linspace(NORMALS[0], NORMALS[-1], rows.shape[1]), NORMALS
+        return np.stack([np.interp(levels, place, row) for row in rows])
 
 
 class IntensityScatter(Spec):
@@ -112,6 +125,21 @@ class IntensityScatter(Spec):
             return np.full((len(self.kinds), len(self.range_edges_m) + 1), np.nan)
         count = np.array(self.effective_returns, np.float64)
         return np.where(count > 0, _WIDTH_ERROR / np.sqrt(np.maximum(count, 1.0)), np.nan)
+
+    def stack_tables(self) -> tuple[Array, Array, Array]:
+        """The last knot (t,) of each table, its knots (t, k), and what they hold (t, k, `NORMALS`).
+
+        Tables of fewer knots than the longest repeat their last one.
+        """
+        last = np.array([len(table.expected) - 1 for table in self.tables], np.int32)
+        knots = np.zeros((len(last), int(last.max()) + 1))
+        curves = np.zeros((*knots.shape, len(NORMALS)))
+        for own, rows, table in zip(knots, curves, self.tables, strict=True):
+            count = len(table.expected)
+            own[:count], own[count:] = table.expected, table.expected[-1]
+            rows[:count] = table.find_curves()
+            rows[count:] = rows[count - 1]
+        return last, knots, curves
 
     def find_kinds(self, label: Array, surface: Array) -> Array:
         """The number (n,) of the kind of primitives with a ``label`` (n,), by whether each is a ``surface`` (n,)."""
@@ -260,9 +288,10 @@ class SensorScatter(Spec):
         """What is known, and how well, in a line."""
         parts = []
         if self.intensity is not None:
-            rows = [row for table in self.intensity.tables for row in table.quantiles]
-            widths = [row[-1 - len(row) // 6] - row[len(row) // 6] for row in rows]  # two thirds: two sigma
-            width, errors = float(np.median(widths)) / 2, self.intensity.find_width_errors()
+            curves = np.concatenate([table.find_curves() for table in self.intensity.tables])
+            low, high = np.searchsorted(NORMALS, (-1.0, 1.0))
+            width = float(np.median(curves[:, high] - curves[:, low])) / 2
+            errors = self.intensity.find_width_errors()
             known = "" if np.isnan(errors).all() else f" ± {width * float(np.nanmedian(errors)):.3f}"
             parts.append(f"intensities scatter by {width:.3f}{known}")
         if self.range is not None:
@@ -298,6 +327,12 @@ def find_bins(values: Array, edges: tuple[float, ...]) -> Array:
     for edge in edges:
         found += values >= np.float32(edge)
     return found
+
+
+def split_beyond(expected: Array, least: Array | float, most: Array | float) -> tuple[Array, Array]:
+    """Expected intensities (n,) within the ends of their tables, and by which factor (n,) each is beyond an end."""
+    within = np.clip(expected, least, most)
+    return within, np.where(within > 0.0, expected / np.where(within > 0.0, within, 1.0), 1.0)
 
 
 def find_incidence(cosine: Array) -> Array:

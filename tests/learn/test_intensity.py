@@ -25,11 +25,11 @@ from resweep.learn.intensity_bins import (
 from resweep.learn.pair_noise import estimate_noise
 from resweep.learn.scatter_levels import keep_scatter, pack_scatter
 from resweep.learn.scores import js_divergence, score_shares
+from resweep.normal import find_normal, find_share
 from resweep.sensor_scatter import Texture
 from resweep.simulate.beam_channels import CHANNELS, BeamChannels, number_beams
 from resweep.simulate.intensity import IntensityModel
 from resweep.simulate.noise import draw_noise, find_sigma
-from resweep.simulate.normal import find_normal, find_share
 from resweep.simulate.raydrop import DropPatches, draw_drop_levels, draw_patches
 from resweep.simulate.realism.model_card import NetworkCard
 

@@ -8,10 +8,9 @@ import numpy as np
 
 from resweep import _core
 from resweep.pose import Array
-from resweep.sensor_scatter import DropTable, IntensityScatter, RangeNoise, find_bins, find_incidence
+from resweep.sensor_scatter import NORMALS, DropTable, IntensityScatter, RangeNoise, find_bins, find_incidence
 from resweep.simulate.beam_channels import VOLUMES
 from resweep.simulate.noise import add_noise
-from resweep.simulate.normal import find_share
 from resweep.simulate.ring_order import order_along_rings
 from resweep.sweep import BeamStatus, Sweep
 
@@ -20,20 +19,11 @@ _RETURN_SHIFT = 26  # bits of the number of a beam; further returns of it have n
 
 
 class ReferenceIntensityDraw:
-    """The tables of intensities as arrays: rows of fewer knots than the longest repeat their last one."""
+    """The tables of intensities as arrays."""
 
     def __init__(self, scatter: IntensityScatter) -> None:
         self._of = scatter
-        most = max(len(table.expected) for table in scatter.tables)
-        columns = max(len(table.quantiles[0]) for table in scatter.tables)
-        self._last = np.array([len(table.expected) - 1 for table in scatter.tables])
-        self._knots, self._curves = np.zeros((len(self._last), most)), np.zeros((len(self._last), most, columns))
-        share = np.linspace(0.0, 1.0, columns)
-        for knots, curves, table in zip(self._knots, self._curves, scatter.tables, strict=True):
-            count, levels = len(table.expected), np.linspace(0.0, 1.0, len(table.quantiles[0]))
-            knots[:count], knots[count:] = table.expected, table.expected[-1]
-            curves[:count] = [np.interp(share, levels, row) for row in table.quantiles]
-            curves[count:] = curves[count - 1]
+        self._last, self._knots, self._curves = scatter.stack_tables()
         self._table_of, self._response = np.array(scatter.table_of), np.array(scatter.response)
         self._shift, self._spread = np.array(scatter.shift), np.array(scatter.spread)
 
@@ -57,7 +47,7 @@ class ReferenceIntensityDraw:
             normal = _remember(sweep, normal, of.next_weight)
             own = self._shift[kind, ring, far] + self._spread[kind, ring, far] * normal
             normal = np.where(known, own, normal)
-        drawn = self._read(self._table_of[kind, far], expected, find_share(normal))
+        drawn = self._read(self._table_of[kind, far], expected, normal)
         if gain is not None:
             drawn = drawn * gain
         if of.step:
@@ -66,8 +56,8 @@ class ReferenceIntensityDraw:
             drawn = np.minimum(drawn, of.ceiling)
         return replace(sweep, intensity=drawn.astype(np.float32))
 
-    def _read(self, which: Array, expected: Array, level: Array) -> Array:
-        """The intensity (n,) at the ``level`` (n,), 0 to 1, of the table ``which`` (n,) about each expected one."""
+    def _read(self, which: Array, expected: Array, normal: Array) -> Array:
+        """The intensity (n,) at the ``normal`` number (n,) of the table ``which`` (n,) about each expected one."""
         _, most, columns = self._curves.shape
         low: Array = np.zeros(len(which), np.int64)
         for at in range(1, most - 1):
@@ -75,13 +65,16 @@ class ReferenceIntensityDraw:
         low = np.minimum(low, np.maximum(self._last[which] - 1, 0))
         high = np.minimum(low + 1, most - 1)
         left, right = self._knots[which, low], self._knots[which, high]
-        part = np.clip((expected - left) / np.where(right > left, right - left, 1.0), 0.0, 1.0)
-        along = level * (columns - 1)
+        within = np.clip(expected, left, np.maximum(left, right))
+        factor = np.where(within > 0.0, expected / np.where(within > 0.0, within, 1.0), 1.0)
+        part = (within - left) / np.where(right > left, right - left, 1.0)
+        reach = NORMALS[-1]
+        along = np.clip((normal + reach) * ((columns - 1) / (2.0 * reach)), 0.0, columns - 1.0)
         column = np.minimum(along.astype(np.int64), columns - 2)
         rest, flat = along - column, self._curves.reshape(-1)
         cells = [(which * most + row) * columns + column for row in (low, high)]
         below, above = (flat[cell] + rest * (flat[cell + 1] - flat[cell]) for cell in cells)
-        return np.asarray(below + part * (above - below))
+        return np.asarray(factor * (below + part * (above - below)))
 
 
 def _draw_normals(sweep: Sweep, seed: int, index: int) -> Array:

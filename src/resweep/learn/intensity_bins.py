@@ -9,10 +9,10 @@ import numpy as np
 from resweep.calibrate.scatter.step import find_step
 from resweep.calibrate.scatter.texture_cells import COARSE_M, FINE_M, CellSums, find_textures
 from resweep.learn.beam_pairs import BeamPair
+from resweep.normal import find_normal
 from resweep.pose import Array
 from resweep.sensor_scatter import Texture
 from resweep.simulate.intensity import IntensityModel
-from resweep.simulate.normal import find_normal
 
 BINS = 28  # of equal shares of the returns, but for the tail
 _TAIL = (0.98, 0.99, 0.995, 0.999)

@@ -16,11 +16,11 @@ from scipy.signal import lfilter
 from resweep import _core
 from resweep.config import Spec
 from resweep.errors import SettingsError
+from resweep.normal import find_normal, find_share
 from resweep.pose import Array
 from resweep.quantities import NotNegative, Number
 from resweep.sensor_scatter import Texture
 from resweep.simulate.beam_channels import BeamChannels
-from resweep.simulate.normal import find_normal, find_share
 from resweep.simulate.recorded_scatter import RecordedScatter, replay_scatter
 from resweep.voxels import find_cells
 

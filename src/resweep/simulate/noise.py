@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from resweep import _core, portable
+from resweep.normal import find_normal
 from resweep.pose import Array
 from resweep.sensor_scatter import RangeNoise
 from resweep.sensors.spec import Receiver
 from resweep.simulate.beam_channels import CHANNELS, BeamChannels
-from resweep.simulate.normal import find_normal
 
 _RANGE, _INCIDENCE = CHANNELS.index("range_m"), CHANNELS.index("incidence_deg")
 

@@ -10,10 +10,9 @@ import numpy as np
 from resweep import _core
 from resweep.calibration import Calibration
 from resweep.pose import Array
-from resweep.sensor_scatter import DropTable, IntensityScatter, RangeNoise, SensorScatter, find_cosine_limits
+from resweep.sensor_scatter import NORMALS, DropTable, IntensityScatter, RangeNoise, SensorScatter, find_cosine_limits
 from resweep.sensors import Sensor
 from resweep.simulate.beam_channels import VOLUMES
-from resweep.simulate.normal import MAX_SPREAD, tabulate_shares
 from resweep.sweep import BeamStatus, Sweep
 
 
@@ -73,19 +72,10 @@ def _find_no_gain(ring: Array) -> Array:
 
 
 class IntensityDraw:
-    """The tables of intensities as the kernel reads them: short rows repeat their last knot."""
+    """The tables of intensities as the kernel reads them."""
 
     def __init__(self, scatter: IntensityScatter) -> None:
-        most = max(len(table.expected) for table in scatter.tables)
-        columns = max(len(table.quantiles[0]) for table in scatter.tables)
-        last = np.array([len(table.expected) - 1 for table in scatter.tables], np.int32)
-        knots, curves = np.zeros((len(last), most)), np.zeros((len(last), most, columns))
-        share = np.linspace(0.0, 1.0, columns)
-        for own, rows, table in zip(knots, curves, scatter.tables, strict=True):
-            count, levels = len(table.expected), np.linspace(0.0, 1.0, len(table.quantiles[0]))
-            own[:count], own[count:] = table.expected, table.expected[-1]
-            rows[:count] = [np.interp(share, levels, row) for row in table.quantiles]
-            rows[count:] = rows[count - 1]
+        last, knots, curves = scatter.stack_tables()
         lasers, ranges = len(scatter.response), len(scatter.range_edges_m) + 1
         self._tables = _core.IntensityTables(
             kinds=np.array(scatter.kinds[:-2], np.int32),
@@ -100,8 +90,7 @@ class IntensityDraw:
             next_weight=scatter.next_weight,
             step=scatter.step,
             ceiling=scatter.ceiling,
-            below=tabulate_shares(),
-            reach=MAX_SPREAD,
+            reach=float(NORMALS[-1]),
         )
 
     def scatter(self, sweep: Sweep, gain: Array | None = None, *, seed: int, index: int, threads: int = 0) -> Sweep:

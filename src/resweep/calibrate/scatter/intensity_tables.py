@@ -10,21 +10,21 @@ import numpy as np
 
 from resweep.calibrate.scatter.scatter_pair import ScatterPair
 from resweep.calibrate.scatter.step import find_step
+from resweep.normal import find_share
 from resweep.pose import Array
-from resweep.sensor_scatter import SURFACE, VOLUME, IntensityScatter, IntensityTable, find_bins
-from resweep.simulate.normal import find_normal
+from resweep.sensor_scatter import NORMALS, SURFACE, VOLUME, IntensityScatter, IntensityTable, find_bins, split_beyond
 
 RANGE_EDGES_M = (5.0, 8.0, 12.0, 18.0, 26.0, 40.0)  # so that bins hold alike many returns of a drive
 # Chosen by hand: a half or a double of each hardly matters.
 _MIN_OF_KIND, _MIN_AT_RANGE = 2000, 1000  # returns, for tables of their own
 _MIN_OF_BIN = 300
 _MAX_BINS = 10  # of expected intensity
-_QUANTILES = 25
 _MIN_RETURNS = 1000  # in all, for anything to be known
 _PRIOR_OF_RESPONSE = 300.0  # returns with the response of the laser at all ranges
 _PRIOR_OF_SHIFT = 30.0  # returns with a shift of 0 and a spread of 1
 _MIN_SPREAD = 0.2
-_MAX_LEVEL = 0.998  # normal numbers beyond are as good as any
+_BLOCK = 1 << 16  # returns whose distributions are held at once
+_MIN_FACTOR = 0.1  # of what is expected beyond the ends of a table
 _DIGITS, _SHIFT_DIGITS = 5, 2
 
 
@@ -111,15 +111,24 @@ def _tabulate(returns: _PairedReturns, expected: Array, labelled: bool) -> Inten
 
 
 def _make_table(expected: Array, recorded: Array) -> IntensityTable:
+    """The table of returns (n,): in each bin, how they lie about the mean that is interpolated between bins.
+
+    About the mean of its whole bin, a return would also scatter as expected intensities differ within the bin.
+    """
     bins = int(np.clip(len(expected) // _MIN_OF_BIN, 1, _MAX_BINS))
     edges = np.unique(np.quantile(expected, np.linspace(0.0, 1.0, bins + 1)[1:-1]))
-    place = np.searchsorted(edges, expected, side="right")
-    kept = [own for number in range(len(edges) + 1) if (own := place == number).any()]
-    middles = [float(expected[own].mean(dtype=np.float64)) for own in kept]
-    levels = np.linspace(0.0, 1.0, _QUANTILES)
+    place = np.unique(np.searchsorted(edges, expected, side="right"), return_inverse=True)[1].reshape(-1)
+    count = np.bincount(place)
+    knots = np.bincount(place, expected) / count
+    means = np.bincount(place, recorded) / count
+    within, factor = split_beyond(expected, knots[0], knots[-1])
+    about = recorded / np.maximum(factor, _MIN_FACTOR) - np.interp(within, knots, means) + means[place]
+    shares = find_share(NORMALS)
+    rows = [np.maximum(np.quantile(about[place == number], shares), 0.0) for number in range(len(knots))]
     return IntensityTable(
-        expected=tuple(np.maximum(np.round(middles, _DIGITS), 0.0).tolist()),
-        quantiles=_to_tuple(np.round([np.maximum(np.quantile(recorded[own], levels), 0.0) for own in kept], _DIGITS)),
+        expected=tuple(np.maximum(np.round(knots, _DIGITS), 0.0).tolist()),
+        quantiles=_to_tuple(np.round(rows, _DIGITS)),
+        even=False,
     )
 
 
@@ -134,8 +143,7 @@ def _describe_lasers(
     kind = found.find_kinds(returns.label, returns.surface)
     random = np.random.default_rng(0)
     blurred = returns.recorded + found.step * (random.random(len(expected)) - 0.5)  # within a step anything is possible
-    level = find_levels(found, kind, returns.range_bin, expected, blurred)
-    normal = find_normal(np.clip(level, 1.0 - _MAX_LEVEL, _MAX_LEVEL))
+    normal = find_normals(found, kind, returns.range_bin, expected, blurred)
     kinds, lasers, bins = len(found.kinds), len(found.response), len(found.range_edges_m) + 1
     cell, size = (kind * lasers + returns.ring) * bins + returns.range_bin, kinds * lasers * bins
     count = np.bincount(cell, minlength=size) + _PRIOR_OF_SHIFT
@@ -178,21 +186,29 @@ def _correlate(pairs: Sequence[ScatterPair], used: Sequence[Array], values: Sequ
     return product / square if square > 0.0 else 0.0
 
 
-def find_levels(found: IntensityScatter, kind: Array, range_bin: Array, expected: Array, recorded: Array) -> Array:
-    """Where (n,), from 0 to 1, recorded intensities lie in the distribution that the tables give each."""
+def find_normals(found: IntensityScatter, kind: Array, range_bin: Array, expected: Array, recorded: Array) -> Array:
+    """The normal numbers (n,) at which the tables hold the ``recorded`` intensities (n,), without gains.
+
+    Simulation draws such numbers and reads the intensities (`cpp/trace/scatter.hpp`).
+    """
+    _, knots, curves = found.stack_tables()
     which = np.array(found.table_of)[kind, range_bin]
-    levels = np.zeros(len(recorded))
-    for number in np.unique(which).tolist():
-        table, own = found.tables[number], np.flatnonzero(which == number)
-        curves = np.array(table.quantiles)
-        # The nearest row: its quantiles are of the returns themselves.
-        nearest = np.rint(np.interp(expected[own], table.expected, np.arange(len(curves)))).astype(np.int64)
-        share = np.linspace(0.0, 1.0, curves.shape[1])
-        for row in np.unique(nearest).tolist():
-            some = own[nearest == row]
-            rising = curves[row] + np.arange(curves.shape[1]) * 1e-9  # of equal quantiles any is as good
-            levels[some] = np.interp(recorded[some], rising, share)
-    return np.clip(levels, 0.0, 1.0)
+    normal = np.empty(len(recorded))
+    for part in (slice(begin, begin + _BLOCK) for begin in range(0, len(normal), _BLOCK)):
+        own = knots[which[part]]
+        low = np.minimum((own[:, 1:-1] <= expected[part, None]).sum(axis=1), max(own.shape[1] - 2, 0))
+        high, row = np.minimum(low + 1, own.shape[1] - 1), np.arange(len(low))
+        left, right = own[row, low], own[row, high]
+        within, factor = split_beyond(expected[part], left, right)
+        share = (within - left) / np.where(right > left, right - left, 1.0)
+        below, above = curves[which[part], low], curves[which[part], high]
+        rising = below + share[:, None] * (above - below) + 1e-9 * np.arange(len(NORMALS))  # equal values
+        value = recorded[part] / np.maximum(factor, _MIN_FACTOR)
+        column = np.clip((rising <= value[:, None]).sum(axis=1) - 1, 0, len(NORMALS) - 2)
+        first, last = rising[row, column], rising[row, column + 1]
+        rest = np.clip((value - first) / (last - first), 0.0, 1.0)
+        normal[part] = NORMALS[column] + rest * (NORMALS[column + 1] - NORMALS[column])
+    return normal
 
 
 def _to_tuple(values: Array) -> Any:

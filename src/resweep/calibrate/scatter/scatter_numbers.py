@@ -10,9 +10,9 @@ import numpy as np
 from resweep.calibrate.scatter.intensity_tables import find_levels
 from resweep.calibrate.scatter.scatter_pair import ScatterPair
 from resweep.calibrate.scatter.world_blocks import find_inflation, number_blocks
+from resweep.normal import find_normal
 from resweep.pose import Array
 from resweep.sensor_scatter import IntensityScatter, ScatterCorrelation, find_bins
-from resweep.simulate.normal import find_normal
 from resweep.voxels import find_cells, make_cell_keys, number_keys
 
 STEPS = (1, 2, 4, 8, 16)  # beams from one to the other

@@ -9,21 +9,16 @@ from scipy.special import ndtr
 
 from resweep.pose import Array
 
-MAX_SPREAD, _COUNT = 5.0, 4001  # spreads that the tables reach to, and values they have
+_MAX_SPREAD, _COUNT = 5.0, 4001  # spreads that the tables reach to, and values they have
 
 
 @cache
 def _tabulate() -> tuple[Array, Array]:
     """Values of a normal variable, and the share that lies below each."""
-    value = np.linspace(-MAX_SPREAD, MAX_SPREAD, _COUNT)
+    value = np.linspace(-_MAX_SPREAD, _MAX_SPREAD, _COUNT)
     share = np.round(ndtr(value), 12)
     share[0], share[-1] = 0.0, 1.0
     return value, share
-
-
-def tabulate_shares() -> Array:
-    """The share of a standard normal variable below each of evenly spaced values from -`MAX_SPREAD` to it."""
-    return _tabulate()[1]
 
 
 def find_normal(share: Array) -> Array:
@@ -36,6 +31,6 @@ def find_share(normal: Array) -> Array:
     """The share (n,) of a standard normal variable that lies below each value (n,), from 0 to 1."""
     _, below = _tabulate()
     # The values are evenly spaced, so that nothing need be searched.
-    place = np.clip((np.asarray(normal) + MAX_SPREAD) * ((_COUNT - 1) / (2.0 * MAX_SPREAD)), 0.0, _COUNT - 1.0)
+    place = np.clip((np.asarray(normal) + _MAX_SPREAD) * ((_COUNT - 1) / (2.0 * _MAX_SPREAD)), 0.0, _COUNT - 1.0)
     low = np.minimum(place.astype(np.int64), _COUNT - 2)
     return np.asarray(below[low] + (place - low) * (below[low + 1] - below[low]))
