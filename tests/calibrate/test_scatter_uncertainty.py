@@ -14,7 +14,7 @@ from resweep.calibrate.scatter.estimate import estimate_scatter
 from resweep.calibrate.scatter.scatter_pair import ScatterPair
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.sensor_scatter import DropTable, RangeNoise, SensorScatter, find_bins
+from resweep.sensor_scatter import NORMALS, DropTable, RangeNoise, SensorScatter, find_bins
 
 RINGS, COLUMNS, PAIRS = 8, 4000, 4
 SIGMA, RANGE_SIGMA = 0.05, 0.02
@@ -117,15 +117,12 @@ def test_widths_of_intensities_are_as_sure_as_they_claim(found: SensorScatter) -
     assert (effective[counts > 0] > 0.7 * counts[counts > 0]).all()
     error = intensity.find_width_errors()[0]
     assert np.isnan(error[counts == 0]).all()
-    levels = np.linspace(0.0, 1.0, len(intensity.tables[0].quantiles[0]))
+    low, high = np.searchsorted(NORMALS, (-1.0, 1.0))
     ratios = []
     for number, own in zip(intensity.table_of[0], error, strict=True):
-        rows = np.array(intensity.tables[number].quantiles)
+        curves = intensity.tables[number].find_curves()
         if np.isfinite(own):
-            low, high = ([np.interp(share, levels, row) for row in rows] for share in (0.1587, 0.8413))
-            within = np.std(np.random.default_rng(0).uniform(0.0, 0.2 / len(rows), 10_000))  # of what is expected
-            width = np.mean(np.subtract(high, low)) / 2
-            ratios.append((width / np.hypot(SIGMA, within) - 1.0) / own)
+            ratios.append((np.mean(curves[:, high] - curves[:, low]) / 2.0 / SIGMA - 1.0) / own)
     assert np.max(np.abs(ratios)) < 3.0
 
 

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from resweep.calibrate.scatter.intensity_tables import find_levels
+from resweep.calibrate.scatter.intensity_tables import find_normals
 from resweep.calibrate.scatter.scatter_pair import ScatterPair
 from resweep.calibrate.scatter.world_blocks import find_inflation, number_blocks
-from resweep.normal import find_normal
 from resweep.pose import Array
 from resweep.sensor_scatter import IntensityScatter, ScatterCorrelation, find_bins
 from resweep.voxels import find_cells, make_cell_keys, number_keys
 
 STEPS = (1, 2, 4, 8, 16)  # beams from one to the other
 CELLS_M = (0.15, 0.5, 1.5)  # of paint and leaves, of parts of things, of things
-_MAX_LEVEL = 0.998  # normal numbers beyond are as good as any
 _DIGITS = 4
 
 
@@ -120,8 +118,7 @@ def _find_normals(found: IntensityScatter, kind: Array, far: Array, expected: Ar
     """The normal numbers (n,) that give the recorded intensities."""
     random = np.random.default_rng(0)
     blurred = recorded + found.step * (random.random(len(expected)) - 0.5)  # within a step anything is possible
-    level = find_levels(found, kind, far, expected, blurred)
-    return find_normal(np.clip(level, 1.0 - _MAX_LEVEL, _MAX_LEVEL))
+    return find_normals(found, kind, far, expected, blurred)
 
 
 def _divide(above: Array, below: Array, block: Array) -> tuple[float, float]:
