@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 import types
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -73,7 +74,7 @@ def _describe_annotation(annotation: Any) -> str:
         if len(parts) == 2 and parts[1] is Ellipsis:
             return f"list of {_describe_annotation(parts[0])}"
         return f"{len(parts)} x {_describe_annotation(parts[0])}"
-    if origin is dict or annotation is dict:
+    if origin in (dict, Mapping) or annotation is dict:
         return "fields with values"
     names = {float: "number", int: "whole number", str: "text", bool: "`true` or `false`"}
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

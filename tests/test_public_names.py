@@ -61,6 +61,7 @@ NAMES = [
     "holdout",
     "join",
     "learn_realism",
+    "learn_segmenter",
     "learn_semantics",
     "load_bank",
     "load_labels",

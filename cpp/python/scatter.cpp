@@ -28,7 +28,8 @@ CosineBins make_cosine_bins(const Row<float>& limits) { return {copy<float>(limi
 void make_intensity_tables(IntensityTables* self, const Row<std::int32_t>& kinds, const Row<float>& range_edges,
                            const Numbers& table_of, const Row<std::int32_t>& last, const Table& expected,
                            const Cube& quantiles, const Table& response, const Cube& shift, const Cube& spread,
-                           double next_weight, double step, double ceiling, double reach) {
+                           const Row<double>& independent, double next_weight, double step, double ceiling,
+                           double reach) {
     IntensityTables made;
     made.kinds = copy<std::int32_t>(kinds);
     made.range = make_bins(range_edges);
@@ -42,6 +43,7 @@ void make_intensity_tables(IntensityTables* self, const Row<std::int32_t>& kinds
     made.response = copy<double>(response);
     made.shift = copy<double>(shift);
     made.spread = copy<double>(spread);
+    made.independent = copy<double>(independent);
     made.next_weight = next_weight;
     made.step = step;
     made.ceiling = ceiling;
@@ -58,6 +60,7 @@ void make_intensity_tables(IntensityTables* self, const Row<std::int32_t>& kinds
     require(std::all_of(made.last.begin(), made.last.end(),
                         [&](std::int32_t knot) { return knot >= 0 && static_cast<std::size_t>(knot) < made.knots; }),
             "last: there is no such knot");
+    require(made.independent.size() == rows, "independent: one for each kind");
     require(made.response.size() == made.lasers * ranges, "response: one row for each laser");
     require(made.shift.size() == of_lasers && made.spread.size() == of_lasers, "shift, spread: one for each response");
     require(reach > 0.0, "reach: expected more than 0");
@@ -151,7 +154,8 @@ void bind_scatter(nb::module_& m) {
                                 "Distributions of recorded intensities by kind, range and expected intensity.")
         .def("__init__", &make_intensity_tables, nb::arg("kinds"), nb::arg("range_edges"), nb::arg("table_of"),
              nb::arg("last"), nb::arg("expected"), nb::arg("quantiles"), nb::arg("response"), nb::arg("shift"),
-             nb::arg("spread"), nb::arg("next_weight"), nb::arg("step"), nb::arg("ceiling"), nb::arg("reach"),
+             nb::arg("spread"), nb::arg("independent"), nb::arg("next_weight"), nb::arg("step"), nb::arg("ceiling"),
+             nb::arg("reach"),
              "As `resweep.sensor_scatter.IntensityScatter` has them, rows of fewer knots than the longest filled up, "
              "and quantiles at even steps of normal numbers from `-reach` to `reach`.");
     nb::class_<RangeTable>(m, "RangeTable", "Sigma of ranges by range and incidence.")

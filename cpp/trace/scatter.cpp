@@ -104,6 +104,7 @@ float scatter(const IntensityTables& tables, const SweepReturns& returns, std::s
               double normal, const float* gain) {
     const std::size_t bin = tables.range.find(returns.range[i]), bins = tables.range.count();
     double expected = returns.intensity[i];
+    normal *= tables.independent[kind];
     const std::size_t ring = gain != nullptr ? returns.ring[returns.beam[i]] : tables.lasers;
     if (ring < tables.lasers) {
         expected *= tables.response[ring * bins + bin];

@@ -47,6 +47,7 @@ struct IntensityTables {
     std::size_t lasers = 0;
     std::vector<double> response;       // (lasers, ranges): reported over expected
     std::vector<double> shift, spread;  // (kinds + 2, lasers, ranges), of normal numbers
+    std::vector<double> independent;    // (kinds + 2): spread of the normal numbers that are drawn
     double next_weight = 0.0;           // of a laser's number in its next one
     double step = 0.0, ceiling = 0.0;   // 0: none
 };

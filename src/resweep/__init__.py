@@ -54,6 +54,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.label_mapping import relabel as relabel
     from resweep.labels import LabelSet as LabelSet
     from resweep.labels import load_labels as load_labels
+    from resweep.learn.segmenter import learn_segmenter as learn_segmenter
     from resweep.learn.semantics import learn_semantics as learn_semantics
     from resweep.log import Log as Log
     from resweep.map import Map as Map
@@ -143,6 +144,7 @@ _PUBLIC = {
     "holdout": "resweep.evaluation.holdout",
     "join": "resweep.register",
     "learn_realism": "resweep.dataset.learning",
+    "learn_segmenter": "resweep.learn.segmenter",
     "learn_semantics": "resweep.learn.semantics",
     "load_bank": "resweep.scenario",
     "load_labels": "resweep.labels",

@@ -87,6 +87,11 @@ class IntensityScatter(Spec):
     """Mean (l + 2, k, r + 1) of the normal numbers of a laser."""
     spread: tuple[tuple[tuple[_Factor, ...], ...], ...] = ()
     """Their spread (l + 2, k, r + 1)."""
+    independent: tuple[Share, ...] = ()
+    """Spread (l + 2) of the part of the normal numbers that is independent from beam to beam, which simulation draws.
+
+    The rest is alike along rings: places differ from what the world holds there. Drawn anew, it would be elsewhere.
+    """
     next_weight: Annotated[float, Field(gt=-1.0, lt=1.0)] = 0.0
     """Weight of a beam's own number in the next one of its laser: below 0 a strong return makes the next one weaker."""
     step: NotNegative = 0.0
@@ -107,6 +112,8 @@ class IntensityScatter(Spec):
             raise SettingsError("table_of", f"expected {kinds} × {ranges} numbers of tables; build again")
         if lasers and _find_shape((self.response,)) != (1, lasers, ranges):
             raise SettingsError("response", f"expected {lasers} × {ranges} values; build again")
+        if self.independent and len(self.independent) != kinds:
+            raise SettingsError("independent", f"expected {kinds} values; build again")
         for name, values in (("shift", self.shift), ("spread", self.spread)):
             if lasers and _find_shape(values) != (kinds, lasers, ranges):
                 raise SettingsError(name, f"expected {kinds} × {lasers} × {ranges} values; build again")

@@ -145,6 +145,48 @@ def test_a_laser_that_remembers_its_last_return_is_found(pairs: list[ScatterPair
     assert found.intensity.next_weight == pytest.approx(-0.3, abs=0.03)
 
 
+def test_only_what_is_independent_from_beam_to_beam_is_drawn(pairs: list[ScatterPair]) -> None:
+    def add_patches(pair: ScatterPair) -> ScatterPair:
+        random = np.random.default_rng(2)
+        patches = np.repeat(random.normal(0.0, 1.0, len(pair.ring) // 50), 50)  # of 50 beams: what no world holds
+        noise = SIGMA * (np.sqrt(0.64) * patches + np.sqrt(0.36) * random.normal(0.0, 1.0, len(pair.ring)))
+        return replace(pair, intensity=(pair.expected + noise).astype(np.float32))
+
+    found = estimate_scatter([add_patches(pair) for pair in pairs], [np.ones(RINGS * COLUMNS)] * 4, labelled=True)
+    assert found.intensity is not None
+    # One pair of returns in 25 spans two patches.
+    np.testing.assert_allclose(found.intensity.independent[:2], 0.6, atol=0.08)
+    fresh = make_pair(99)
+    drawn = IntensityDraw(found.intensity).scatter(to_sweep(fresh), np.ones(len(fresh.ring)), seed=3, index=0).intensity
+    assert np.std(drawn - fresh.expected) == pytest.approx(0.6 * SIGMA, rel=0.15)
+    step = np.abs(np.diff(drawn - fresh.expected))
+    assert np.median(step) == pytest.approx(0.6745 * np.sqrt(2.0) * 0.6 * SIGMA, rel=0.15)
+
+
+def test_outliers_stay_as_rare_as_they_were(pairs: list[ScatterPair]) -> None:
+    random = np.random.default_rng(3)
+    bright = [
+        replace(pair, intensity=np.where(random.random(len(pair.ring)) < 0.002, 1.0, pair.intensity).astype(np.float32))
+        for pair in pairs
+    ]
+    found = estimate_scatter(bright, [np.ones(RINGS * COLUMNS)] * 4, labelled=True)
+    assert found.intensity is not None
+    fresh = make_pair(99)
+    drawn = IntensityDraw(found.intensity).scatter(to_sweep(fresh), np.ones(len(fresh.ring)), seed=3, index=0).intensity
+    wall = (fresh.label == WALL) & (fresh.ring != 3)
+    assert np.mean((drawn > 0.8)[wall]) < 0.005
+    assert np.std((drawn - fresh.expected)[wall]) < 1.3 * SIGMA
+
+
+def test_what_is_expected_beyond_the_ends_of_a_table_is_scaled(found: SensorScatter) -> None:
+    assert found.intensity is not None
+    fresh = to_sweep(make_pair(99))
+    far = replace(fresh, intensity=np.full(len(fresh), 1.5, np.float32))
+    free = found.intensity.model_copy(update={"ceiling": 0.0})
+    drawn = IntensityDraw(free).scatter(far, seed=3, index=0).intensity
+    assert np.mean(drawn[fresh.label == WALL]) == pytest.approx(1.5, rel=0.03)
+
+
 def test_what_the_recording_cannot_show_is_left_out(pairs: list[ScatterPair]) -> None:
     dark = [replace(pair, intensity=np.zeros_like(pair.intensity)) for pair in pairs]
     assert estimate_scatter(dark, [np.ones(RINGS * COLUMNS)] * 4, labelled=True).intensity is None

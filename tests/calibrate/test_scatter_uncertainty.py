@@ -120,9 +120,10 @@ def test_widths_of_intensities_are_as_sure_as_they_claim(found: SensorScatter) -
     low, high = np.searchsorted(NORMALS, (-1.0, 1.0))
     ratios = []
     for number, own in zip(intensity.table_of[0], error, strict=True):
-        curves = intensity.tables[number].find_curves()
         if np.isfinite(own):
-            ratios.append((np.mean(curves[:, high] - curves[:, low]) / 2.0 / SIGMA - 1.0) / own)
+            curves = intensity.tables[number].find_curves()
+            width = np.mean(curves[:, high] - curves[:, low]) / 2
+            ratios.append((width / SIGMA - 1.0) / own)
     assert np.max(np.abs(ratios)) < 3.0
 
 

@@ -36,6 +36,7 @@ VERBS = {
     "label": "a log",
     "learn raydrop": "a model",
     "learn semantics": "a model",
+    "learn segmenter": "a model",
 }
 
 

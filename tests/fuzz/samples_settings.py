@@ -53,6 +53,7 @@ avoider: {horizon_s: 4, step_s: 0.2, offsets_m: [0, 0.5], accelerations_mps2: [1
 navigator: {map: {cell_m: 0.5, cells: 100}, replan_s: 1}
 objects: {min_points: 200, voxel_m: 0.04, icp: {rounds: 3, reach_m: 0.4}}
 semantics: {epochs: 3, network: {cell_m: 0.2, extent: 1.2}, rate: 0.003, seed: 2}
+segmenter: {epochs: 3, network: {width: 8}, classes: {road: [road], wall: [building]}, rate: 0.003, seed: 2}
 camera: {projection: above, width: 64, height: 48, span_m: 60}
 align: {shift_max_m: 3, section_m: 100}
 odometry: {voxel_m: 0.2, keyframes: 20}
@@ -166,10 +167,13 @@ def _use_settings(path: Path) -> None:
 
 def _read_learned(data: dict[str, Any]) -> None:
     from resweep.config import validate
+    from resweep.learn.segmenter.config import SegmenterConfig
     from resweep.learn.semantics.config import SemanticsConfig
 
-    if "semantics" in data:
-        validate(data["semantics"], SemanticsConfig, "semantics")
+    kinds: dict[str, Any] = {"semantics": SemanticsConfig, "segmenter": SegmenterConfig}
+    for name, kind in kinds.items():
+        if name in data:
+            validate(data[name], kind, name)
 
 
 READERS = [

@@ -39,14 +39,17 @@ class ReferenceIntensityDraw:
         kind = of.find_kinds(sweep.label, _find_surfaces(sweep))
         far = find_bins(sweep.range, of.range_edges_m)
         expected, normal = sweep.intensity.astype(np.float64), _draw_normals(sweep, seed, index)
+        independent = np.array(of.independent or (1.0,) * len(of.kinds))[kind]
         if gain is not None and of.response:
             ring = sweep.ring.astype(np.int64)
             known = ring < len(of.response)
             ring = np.where(known, ring, 0)
             expected = expected * np.where(known, self._response[ring, far], 1.0)
-            normal = _remember(sweep, normal, of.next_weight)
+            normal = independent * _remember(sweep, normal, of.next_weight)
             own = self._shift[kind, ring, far] + self._spread[kind, ring, far] * normal
             normal = np.where(known, own, normal)
+        else:
+            normal = independent * normal
         drawn = self._read(self._table_of[kind, far], expected, normal)
         if gain is not None:
             drawn = drawn * gain

@@ -10,6 +10,7 @@ import numpy as np
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.labels import LabelSet
+from resweep.log import Log
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
@@ -62,6 +63,14 @@ class FeatureModel(Protocol):
 
     def embed(self, sweep: Sweep) -> Array:
         """Features (k, d) float32 of what the model saw in a sweep: a row for each return, cell or object."""
+
+
+@runtime_checkable
+class ModelOfLogs(Protocol):
+    """A model that must know the log whose sweeps it reads: its scale of intensities, or which results are whose."""
+
+    def for_log(self, log: Log) -> SegmentationModel:
+        """The model for the sweeps of a log."""
 
 
 @runtime_checkable

@@ -87,6 +87,7 @@ class IntensityDraw:
             response=np.array(scatter.response, np.float64).reshape(lasers, ranges),
             shift=_make_cube(scatter.shift, (len(scatter.kinds), lasers, ranges)),
             spread=_make_cube(scatter.spread, (len(scatter.kinds), lasers, ranges)),
+            independent=np.array(scatter.independent or (1.0,) * len(scatter.kinds), np.float64),
             next_weight=scatter.next_weight,
             step=scatter.step,
             ceiling=scatter.ceiling,

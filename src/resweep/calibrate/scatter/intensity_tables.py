@@ -23,6 +23,7 @@ _MIN_RETURNS = 1000  # in all, for anything to be known
 _PRIOR_OF_RESPONSE = 300.0  # returns with the response of the laser at all ranges
 _PRIOR_OF_SHIFT = 30.0  # returns with a shift of 0 and a spread of 1
 _MIN_SPREAD = 0.2
+_MEDIAN_OF_NORMAL = 0.6745  # of the absolute values of standard normal numbers
 _BLOCK = 1 << 16  # returns whose distributions are held at once
 _MIN_FACTOR = 0.1  # of what is expected beyond the ends of a table
 _DIGITS, _SHIFT_DIGITS = 5, 2
@@ -141,9 +142,7 @@ def _describe_lasers(
 ) -> IntensityScatter:
     """The scatter with the shift and spread of lasers, and with what a return does to the next one of its laser."""
     kind = found.find_kinds(returns.label, returns.surface)
-    random = np.random.default_rng(0)
-    blurred = returns.recorded + found.step * (random.random(len(expected)) - 0.5)  # within a step anything is possible
-    normal = find_normals(found, kind, returns.range_bin, expected, blurred)
+    normal = find_normals(found, kind, returns.range_bin, expected, returns.recorded)
     kinds, lasers, bins = len(found.kinds), len(found.response), len(found.range_edges_m) + 1
     cell, size = (kind * lasers + returns.ring) * bins + returns.range_bin, kinds * lasers * bins
     count = np.bincount(cell, minlength=size) + _PRIOR_OF_SHIFT
@@ -157,6 +156,7 @@ def _describe_lasers(
             "shift": _to_tuple(np.round(shift, _SHIFT_DIGITS).reshape(shape)),
             "spread": _to_tuple(np.round(spread, _SHIFT_DIGITS).reshape(shape)),
             "next_weight": _find_next_weight(pairs, used, rest),
+            "independent": _find_independent(pairs, used, rest, kind, kinds),
         }
     )
 
@@ -170,6 +170,38 @@ def _find_next_weight(pairs: Sequence[ScatterPair], used: Sequence[Array], value
     one, two = (_correlate(pairs, used, values, step) for step in (1, 2))
     alike = np.clip((one - two) / max(1.0 - two, 1e-6), -0.49, 0.0)  # w / (1 + w²)
     return round(float(-(1.0 - np.sqrt(1.0 - 4.0 * alike**2)) / (2.0 * -alike)) if alike < 0.0 else 0.0, 3)
+
+
+def _find_independent(
+    pairs: Sequence[ScatterPair], used: Sequence[Array], values: Sequence[Array], kind: Array, kinds: int
+) -> tuple[float, ...]:
+    """The spread (l,) of the part of the numbers of each kind that is independent from beam to beam.
+
+    By how far returns lie apart that are next but one on a ring: a laser's memory reaches the next one only. Medians
+    are those of calm places, where a network would see more.
+    """
+    apart: list[Array] = []
+    of: list[Array] = []
+    parts = np.split(kind, np.cumsum([len(rows) for rows in used])[:-1])
+    for pair, rows, value, own in zip(pairs, used, values, parts, strict=True):
+        spread, kind_of = np.full(len(pair.order), np.nan), np.full(len(pair.order), -1)
+        spread[rows], kind_of[rows] = value, own
+        first, second = pair.order[:-2], pair.order[2:]
+        both = (pair.ring[first] == pair.ring[second]) & (kind_of[first] == kind_of[second]) & (kind_of[first] >= 0)
+        apart.append(np.abs(spread[first[both]] - spread[second[both]]))
+        of.append(kind_of[first[both]])
+    step, home = np.concatenate(apart), np.concatenate(of)
+    whole = _find_spread(step) if len(step) else 1.0
+    found = []
+    for number in range(kinds):
+        mine = step[home == number]
+        found.append(_find_spread(mine) if len(mine) >= _MIN_RETURNS else whole)
+    return tuple(round(min(float(spread), 1.0), _SHIFT_DIGITS) for spread in found)
+
+
+def _find_spread(step: Array) -> float:
+    """The spread of independent normal numbers whose differences have the absolute values ``step`` (n,)."""
+    return float(np.median(step)) / (_MEDIAN_OF_NORMAL * np.sqrt(2.0))
 
 
 def _correlate(pairs: Sequence[ScatterPair], used: Sequence[Array], values: Sequence[Array], step: int) -> float:
@@ -192,6 +224,8 @@ def find_normals(found: IntensityScatter, kind: Array, range_bin: Array, expecte
     Simulation draws such numbers and reads the intensities (`cpp/trace/scatter.hpp`).
     """
     _, knots, curves = found.stack_tables()
+    random = np.random.default_rng(0)
+    recorded = recorded + found.step * (random.random(len(recorded)) - 0.5)  # within a step anything is possible
     which = np.array(found.table_of)[kind, range_bin]
     normal = np.empty(len(recorded))
     for part in (slice(begin, begin + _BLOCK) for begin in range(0, len(normal), _BLOCK)):

@@ -46,7 +46,8 @@ class ScatterNumbers:
         )
         kind, far = found.find_kinds(label, surface), find_bins(ranges, found.range_edges_m).astype(np.int64)
         laser = ring.astype(np.int64)
-        number = _find_normals(found, kind, far, expected * np.array(found.response)[laser, far], recorded)
+        expected = expected * np.array(found.response)[laser, far]
+        number = find_normals(found, kind, far, expected, recorded)
         number = (number - np.array(found.shift)[kind, laser, far]) / np.array(found.spread)[kind, laser, far]
         place = [np.argsort(pair.order, kind="stable")[rows] for pair, rows in zip(pairs, used, strict=True)]
         return cls(
@@ -112,13 +113,6 @@ class ScatterNumbers:
         of_cell[home] = block
         pairs = seen * (seen - 1.0)
         return _divide(whole**2 - squares, pairs * float((self.number**2).mean()), of_cell)
-
-
-def _find_normals(found: IntensityScatter, kind: Array, far: Array, expected: Array, recorded: Array) -> Array:
-    """The normal numbers (n,) that give the recorded intensities."""
-    random = np.random.default_rng(0)
-    blurred = recorded + found.step * (random.random(len(expected)) - 0.5)  # within a step anything is possible
-    return find_normals(found, kind, far, expected, blurred)
 
 
 def _divide(above: Array, below: Array, block: Array) -> tuple[float, float]:
