@@ -44,7 +44,8 @@ class Retracer:
     With ``aligned`` each sweep is first registered to the world (`register`), which corrects its pose by centimetres.
     Beams hit ``actors`` where they are when each beam is fired, as in a `Simulator`. A learned model ``realism``
     changes sweeps as it does there, but not predictions. Intensities, ranges and lost beams scatter as the recording of
-    the world did (``world.calibration.scatter``), but for what ``realism`` draws; without ``noise`` they are the mean.
+    the world did (``world.calibration.scatter``), or as the spec of ``sensor`` says, but for what ``realism`` draws;
+    without ``noise`` they are the mean.
     """
 
     def __init__(
@@ -67,7 +68,8 @@ class Retracer:
         self.beam_slope = sensor.beam_slope if beam_slope is None and sensor is not None else beam_slope
         chosen = make_unknown_sensor() if sensor is None else sensor
         self.tracer = Tracer(world, chosen, actors, seed=seed, threads=threads)
-        self.noise = WorldNoise.of(self.calibration) if noise else None
+        own = None if sensor is None or sensor.scatter is None else WorldNoise(sensor.scatter)
+        self.noise = (own or WorldNoise.of(self.calibration)) if noise else None
         self._is_ideal = not noise
         if realism is not None or (self.noise is not None and world.observed is not None):
             self.tracer = self.tracer.with_hits()
