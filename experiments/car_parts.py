@@ -24,6 +24,7 @@ _BANDS = (0.22, 0.62, 0.90)  # of the height: above the sills, the window line, 
 _TOP = 0.995  # of the heights of a car's points, that is its height
 _GROUND_BESIDE_M = 1.0  # around a car, where its ground is looked for
 _MIN_POINTS = 20  # of a car that has parts
+_ID = 0xFFFF  # the bits of an instance id in the labels; actors have their label above them
 _UNDER_M = 0.3  # from a point of a car, seen from above, within which ground is under or beside it
 
 
@@ -152,7 +153,7 @@ def find_returns(sweep: Sweep, cars: Sequence[Car], labels: rs.LabelSet, placed:
     points = placed.world_points()
     for number, each in enumerate(cars):
         own = [item for item in ids if (item in labels.moving) == each.moving]
-        rows = first[np.isin(sweep.label[first], own) & (sweep.instance[first] == each.instance)]
+        rows = first[np.isin(sweep.label[first], own) & ((sweep.instance[first] & _ID) == each.instance)]
         car[sweep.beam[rows]], part[sweep.beam[rows]] = number, each.find_parts(points[rows])
     return BeamReturns(ranges, car, part, kind)
 

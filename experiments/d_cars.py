@@ -3,6 +3,7 @@
 Sweep 5 of each sequence of SemanticKITTI is held out, the world of the nine others is that of `rs.build` with no
 setting, and the held-out beams are fired again, as ``rs.resimulate`` does. Cars are those of the labels; parts are
 bands of their height (`experiments.car_parts`). Standing and moving cars are told apart: no map holds the latter.
+*Followed* ones are actors that the other sweeps tell of (`resweep.objects.movers`).
 
 Of the recorded returns on each part the table says on how many beams ours returns, on the same class, and how far off;
 of all beams within the outline of a part, how many came back empty, and the F1 of returning at all. *hit F1* is that of
@@ -36,11 +37,12 @@ from experiments.car_parts import (
 )
 from experiments.kept_results import Figures, KeptResults
 from experiments.presenting import BLUE, FILL, GREY, ORANGE, console, figure, main, progress, table
+from resweep.objects.movers import follow_movers
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
 CHOSEN_ON = ("SemanticKITTI 00", "SemanticKITTI 03")
-KINDS = ("standing", "moving")
+KINDS = ("standing", "standing, most likely", "moving", "moving, followed")
 ROWS = ("all", *PARTS, "edge", "ground")
 # Title, scale and digits.
 SHOWN: dict[str, tuple[str, float, int]] = {
@@ -97,20 +99,26 @@ def measure(place: Place, folder: Path | None = None) -> Figures:
     cars = list_cars(sweeps, held, log.labels)
     retracer = rs.Retracer.for_log(open_world(place, folder), log)
     placed = retracer.register(sweeps[held])
-    drawn = retracer.sweep(sweeps[held], int(log.numbers[held]), placed)
-    there = {"pose": placed.pose, "trajectory": placed.trajectory}
-    pair = Pair(
-        cars,
-        find_returns(sweeps[held], cars, log.labels, placed),
-        find_returns(drawn, cars, log.labels, replace(drawn, **there)),
-        find_outlines(cars, placed),
-        find_edges(find_returns(sweeps[held], cars, log.labels, placed), sweeps[held]),
-        find_ground(sweeps[held], placed, cars, log.labels),
-    )
+    number, real = int(log.numbers[held]), find_returns(sweeps[held], cars, log.labels, placed)
+    outline, edge = find_outlines(cars, placed), find_edges(real, sweeps[held])
+    ground = find_ground(sweeps[held], placed, cars, log.labels)
+
+    def compare(ours: Sweep) -> Pair:
+        there = replace(ours, pose=placed.pose, trajectory=placed.trajectory)
+        return Pair(cars, real, find_returns(ours, cars, log.labels, there), outline, edge, ground)
+
+    drawn = compare(retracer.sweep(sweeps[held], number, placed))
+    pair = drawn
+    if any(car.moving for car in cars):
+        actors = follow_movers(log[[at for at in range(len(log)) if at != held]])
+        pair = compare(retracer.with_actors(actors).sweep(sweeps[held], number, placed))
     single = [{"instance": car.instance, **pair.figures(np.arange(len(cars)) == at)} for at, car in enumerate(cars)]
     worst = sorted(range(len(cars)), key=lambda at: float(single[at]["hit_f1"]))[:_PICTURES]
     return {
-        **{kind: pair.rows(moving) for kind, moving in zip(KINDS, (False, True), strict=True)},
+        "standing": drawn.rows(False),
+        "standing, most likely": compare(retracer.predict(sweeps[held], placed)).rows(False),
+        "moving": drawn.rows(True),
+        "moving, followed": pair.rows(True),
         "cars": single,
         "pictures": [{"place": place.name, "hit_f1": single[at]["hit_f1"], **pair.picture(at, placed)} for at in worst],
     }
@@ -229,7 +237,7 @@ def show(result: dict[str, Any]) -> None:
             rows = result[name][kind]
             if not rows:
                 continue
-            shown = table(f"{kind.capitalize()} cars, sequences {title}", "part", *(v[0] for v in SHOWN.values()))
+            shown = table(f"Cars {kind}, sequences {title}", "part", *(v[0] for v in SHOWN.values()))
             for part, figures in rows.items():
                 shown.add_row(part, *_cells(figures))
             console.print(shown)

@@ -16,6 +16,7 @@ from resweep.worlds import Layer, Splats
 from resweep.worlds.layers.layer import LOST, kinds_in
 
 _VOXEL_M = 0.2  # chosen on held-out sweeps of SemanticKITTI 00 and 03
+_BESIDE_M = 0.05  # chosen by hand: off a splat, that returns from it lie
 _COLUMN = 8  # chosen by hand: voxels along a side of the columns that are looked at first
 _AXIS_BITS = 20
 
@@ -39,11 +40,11 @@ class LossMap:
         known = [layer for layer in kinds_in(layers, Splats) if LOST in layer.extra and layer.extra[LOST].any()]
         if not known:
             return None
-        centre, share = (
-            np.concatenate(columns)
-            for columns in zip(*((layer.centre, layer.extra[LOST]) for layer in known), strict=True)
-        )
-        return cls(centre, share)
+        centre = np.concatenate([layer.centre for layer in known])
+        normal = np.concatenate([layer.normal for layer in known])
+        # A surface may lie between two voxels, and ranges scatter about it.
+        beside = [centre + np.float32(off) * normal for off in (-_BESIDE_M, 0.0, _BESIDE_M)]
+        return cls(np.concatenate(beside), np.tile(np.concatenate([layer.extra[LOST] for layer in known]), len(beside)))
 
     def find(self, points: Array) -> Array:
         """The chance (n,) that the return from each of ``points`` (n, 3), around the world's origin, is lost."""

@@ -21,8 +21,8 @@ from resweep.worlds.layers.layer import LOST
 # Chosen on held-out sweeps of SemanticKITTI 00 and 03.
 _MAX_BLIND = 0.5  # chance that a blind sector takes a beam, above which it says nothing of what it hit
 _BEAMS, _REACH_M = 16, 0.2  # that count for a splat: the nearest to its centre
-_PRIOR_BEAMS = 4.0  # without loss, that count with them
-_MIN_SHARE = 0.2  # smaller ones are left to the tables of the sensor
+_PRIOR_BEAMS = 1.0  # without loss, that count with them
+_MIN_SHARE = 0.1  # smaller ones are left to the tables of the sensor
 _NEAREST = 1
 
 
