@@ -7,6 +7,7 @@ one frame: first by a smooth path through the middles of what was seen, then by 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,7 +36,7 @@ _DEGREE = 2  # of the path of the middles in time: constant acceleration
 
 
 @dataclass(frozen=True, eq=False)
-class _View:
+class _MoverView:
     """The returns (n,) of one sweep on one object, in the world, and when they were measured."""
 
     sweep: int
@@ -59,7 +60,7 @@ def follow_movers(log: Log, config: ObjectConfig | None = None, progress: bool =
         what = f"vocabulary '{log.labels.name}' has no moving vehicles" if log.labels.known else "labels are unknown"
         raise ResweepError(f"log '{log.name}': {what}; set labels to a vocabulary that has moving classes")
     log.require_poses("its objects have no place in a world")
-    found: dict[tuple[int, int], list[_View]] = {}
+    found: dict[tuple[int, int], list[_MoverView]] = {}
     for at, sweep in enumerate(track_progress(prepare_drive(log), "following what moves", show=progress)):
         rows = np.flatnonzero(np.isin(sweep.label, moving) & (sweep.instance > 0))
         rows = rows[sweep.range[rows] <= config.range_max_m]
@@ -73,7 +74,7 @@ def follow_movers(log: Log, config: ObjectConfig | None = None, progress: bool =
             if np.count_nonzero(own) < _MIN_OF_SWEEP:
                 continue
             moment = float(np.median(part.time[own]))
-            view = _View(at, moment, points[own], transform(part.pose, origin[own]), part.intensity[own])
+            view = _MoverView(at, moment, points[own], transform(part.pose, origin[own]), part.intensity[own])
             found.setdefault((key >> 32, key & 0xFFFFFFFF), []).append(view)
     actors = [_make_actor(views, *key, log.labels, config) for key, views in sorted(found.items())]
     return [actor for actor in actors if actor is not None]
@@ -84,12 +85,12 @@ def _is_vehicle(labels: LabelSet, label: int) -> bool:
 
 
 def _make_actor(
-    views: Sequence[_View], label: int, instance: int, labels: LabelSet, config: ObjectConfig
+    views: Sequence[_MoverView], label: int, instance: int, labels: LabelSet, config: ObjectConfig
 ) -> Actor | None:
     if len(views) < 2 or sum(len(view.points) for view in views) < _MIN_POINTS:
         return None
     times = np.array([view.time for view in views])
-    order = np.argsort(times)
+    order = np.argsort(times, kind="stable")
     views, times = [views[at] for at in order], times[order]
     poses = _fit_path(times, [view.points for view in views])
     local = [transform(inverse(pose), view.points) for pose, view in zip(poses, views, strict=True)]
@@ -113,18 +114,21 @@ def _fit_path(times: Array, clouds: Sequence[Array]) -> Array:
     """``T_world_object`` (k, 4, 4) at ``times`` (k,): a smooth path through the middles of clouds, heading along it."""
     middle = np.stack([(points.min(axis=0) + points.max(axis=0)) / 2 for points in clouds])
     since = times - times.mean()
-    design = np.stack([since**power for power in range(min(_DEGREE, len(times) - 1) + 1)], axis=1)
-    weight = np.sqrt([len(points) for points in clouds])[:, None]
-    path = design @ np.linalg.lstsq(design * weight, middle * weight, rcond=None)[0]
+    powers = [np.ones_like(since), since, since * since][: min(_DEGREE, len(times) - 1) + 1]
+    design = np.stack(powers, axis=1)
+    weighted = design * np.array([len(points) for points in clouds], float)[:, None]
+    path = portable.matmul(
+        design, portable.solve(portable.matmul(weighted.T, design), portable.matmul(weighted.T, middle))
+    )
     along = path[-1] - path[0]
-    yaw = float(np.arctan2(along[1], along[0])) if np.hypot(along[0], along[1]) >= _MIN_STEP_M else 0.0
+    yaw = math.atan2(along[1], along[0]) if math.hypot(along[0], along[1]) >= _MIN_STEP_M else 0.0
     poses = np.tile(np.eye(4), (len(times), 1, 1))
-    poses[:, :2, :2] = [[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]]
+    poses[:, :2, :2] = [[math.cos(yaw), -math.sin(yaw)], [math.sin(yaw), math.cos(yaw)]]
     poses[:, :3, 3] = path
     return poses
 
 
-def _join(views: Sequence[_View], poses: Array, local: Sequence[Array], label: int) -> Cloud:
+def _join(views: Sequence[_MoverView], poses: Array, local: Sequence[Array], label: int) -> Cloud:
     """The returns of all sweeps in the frame of the object."""
     count = sum(len(points) for points in local)
     sensor = [transform(inverse(pose), view.sensor) for pose, view in zip(poses, views, strict=True)]
