@@ -35,6 +35,7 @@ _ON_SHARED = ("within 10 cm", "RMSE", "C2C", "thin C2C", "thin C2C, one sweep", 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "benchmarks/build": ("street, 60 sweeps", "SemanticKITTI 00, 10 sweeps", "the same without labels"),
     "experiments/d_judge": ("mIoU", "agreement", "on 02", "on 05", "on 04", "on 06"),
+    "experiments/d_cars": ("hit F1 before", "after", "return F1 before", "after ", "same class before", "after  "),
     "experiments/c_sparse": ("nuScenes 8 (settings were chosen on it)", "nuScenes 12", "Argoverse 2, sweep 1"),
     "experiments/c_compare": ("compared with", "better", "at most by", "on", "than"),
     "experiments/c_heldout": ("drawn return", "most likely return"),
@@ -72,6 +73,19 @@ ROWS: dict[str, tuple[Row, ...]] = {
             "{:.3f}",
         )
         for cloud in _JUDGED
+    ),
+    "experiments/d_cars": tuple(
+        (
+            f"{kind}: {part}",
+            tuple(
+                path
+                for figure in ("hit_f1", "return_f1", "same_class")
+                for path in (f"before/mean/{kind}/{part}/{figure}", f"mean/{after}/{part}/{figure}")
+            ),
+            "{:.1%}",
+        )
+        for kind, after in (("standing", "standing"), ("moving", "moving, followed"))
+        for part in ("all", "wheels", "body", "windows", "roof")
     ),
     "benchmarks/build": tuple(
         (title, tuple(f"builds/{build}/{key}" for build in ("street_60", "labelled", "unlabelled")), form)

@@ -17,6 +17,7 @@ SLOW = (
     "c_losses",
     "c_refine",
     "c_sparse",
+    "d_cars",
     "d_intensity",
     "d_judge",
     "d_raydrop",
