@@ -51,6 +51,19 @@ SettingsOfTraining = Annotated[
     list[str] | None,
     setting("A setting of the training as FIELD=VALUE, such as epochs=10 or network.cell_m=0.3; may be repeated."),
 ]
+SettingsOfSegmenter = Annotated[
+    list[str] | None,
+    setting("A setting of the training as FIELD=VALUE, such as epochs=20 or network.width=16; may be repeated."),
+]
 LabellingModel = Annotated[
     Path, typer.Option("--model", "-m", metavar="MODEL", help="The folder that resweep learn semantics wrote.")
+]
+Judges = Annotated[
+    list[Path],
+    typer.Option(
+        "--model",
+        parser=parse_path,
+        metavar="MODEL",
+        help="The folder of a model that resweep learn wrote: a segmenter, a detector or a labeller; may be repeated.",
+    ),
 ]

@@ -18,6 +18,10 @@ World = Annotated[
         show_default=False,
     ),
 ]
+WorldOfJudge = Annotated[
+    str | None,
+    option("--world -w", "WORLD", "The world to simulate in: a saved world, a mesh file or scene:NAME."),
+]
 WorldOfLog = Annotated[str, typer.Option("--world", "-w", help="The world built from it, or any other.")]
 Up = Annotated[
     str | None,

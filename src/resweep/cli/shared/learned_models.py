@@ -15,6 +15,7 @@ from resweep.files.strict_json import format_json, replace_not_finite
 if TYPE_CHECKING:
     from resweep.build import BuildConfig
     from resweep.learn.realism import RealismConfig
+    from resweep.perception.segmentation.segmenter_card import SegmenterCard
     from resweep.segmentation import SegmentationCard
     from resweep.simulate.realism import RealismCard
 
@@ -91,7 +92,7 @@ def check_apart(given: dict[str, list[Path]]) -> None:
                 raise ResweepError(f"{option} {path}: is given as {other} too; give a log of another place")
 
 
-def print_semantics(output: Path, card: SegmentationCard, as_json: bool) -> None:
+def print_scores(output: Path, card: SegmentationCard | SegmenterCard, as_json: bool) -> None:
     """Print how well a model labels points, class by class."""
     scores = card.tested or card.validated
     assert scores is not None

@@ -9,6 +9,7 @@ import typer
 from resweep.cli.options import building, learning, outputs, recordings, running
 from resweep.cli.shared.commands import with_verbosity
 from resweep.cli.shared.writing import describe_work, locks
+from resweep.cli.verbs.learn_segmenter import segmenter
 from resweep.cli.verbs.learn_semantics import semantics
 
 learn = typer.Typer(
@@ -66,6 +67,7 @@ def raydrop(
 _COMMON: dict[Callable[..., None], tuple[str, ...]] = {
     raydrop: ("output", "variant", "method", "transferable", "overwrite"),
     semantics: ("output", "validate", "test", "settings", "overwrite"),
+    segmenter: ("output", "validate", "test", "settings", "overwrite"),
 }
 for _verb, _options in _COMMON.items():
     learn.command()(with_verbosity(_verb, _options))

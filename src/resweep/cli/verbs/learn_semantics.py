@@ -28,7 +28,7 @@ def semantics(
       resweep learn semantics drive1 drive2 --validate drive3 --test drive4 -o town.model --json
     """
     from resweep.cli.shared.inputs import nest_settings, open_recording
-    from resweep.cli.shared.learned_models import check_apart, print_semantics
+    from resweep.cli.shared.learned_models import check_apart, print_scores
     from resweep.cli.shared.targets import check_folder
     from resweep.config import validate as check
     from resweep.learn.semantics import SemanticsConfig, learn_semantics
@@ -39,4 +39,4 @@ def semantics(
     how = {"labels": labels, "empty_beams": False}
     opened = [[open_recording(path, False, **how) for path in paths] for paths in (logs, validate or [], test or [])]
     card = learn_semantics(opened[0], output, config, validate=opened[1], test=opened[2], overwrite=overwrite)
-    print_semantics(output, card, as_json)
+    print_scores(output, card, as_json)

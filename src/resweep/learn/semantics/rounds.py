@@ -10,7 +10,7 @@ import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -86,7 +86,14 @@ def train(
     return network, state
 
 
-def weigh_classes(samples: Sequence[Sample], classes: int, balance: float) -> Array:
+class ClassedSample(Protocol):
+    """A sample of training, with the class of each of its points or cells, below 0 for none."""
+
+    @property
+    def label(self) -> Array: ...
+
+
+def weigh_classes(samples: Sequence[ClassedSample], classes: int, balance: float) -> Array:
     """Weights (c,) float32 of the classes, by their share of all points; 0 for one that does not occur."""
     count = sum(np.bincount(sample.label[sample.label >= 0], minlength=classes) for sample in samples)
     share = np.asarray(count) / max(int(np.sum(count)), 1)
