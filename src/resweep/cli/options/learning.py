@@ -11,6 +11,7 @@ from resweep.cli.options.declarations import argument, flag, parse_path, setting
 
 LogsOfSensor = Annotated[list[Path], argument("LOG...", "Recordings of one sensor; the last ones are held out.")]
 LabelledLogs = Annotated[list[Path], argument("LOG...", "Logs with labels.")]
+BoxedLogs = Annotated[list[Path], argument("LOG...", "Logs with boxes, or with labels that have instances.")]
 Validate = Annotated[
     list[Path] | None,
     typer.Option(
