@@ -14,9 +14,11 @@ import numpy as np
 
 import resweep as rs
 from experiments.tables.scoring import CLASSES, RULES, count_classes, pack_match
-from resweep.learn.detector.config import DetectorConfig
-from resweep.learn.detector.rounds import train as train_detector
-from resweep.learn.detector.samples import DetectorSample, read_samples
+from resweep.labels import list_broader_categories
+from resweep.learn.detector.detector_config import DetectorConfig
+from resweep.learn.detector.detector_network import predict as predict_answers
+from resweep.learn.detector.detector_rounds import train as train_detector
+from resweep.learn.detector.detector_samples import DetectorSample, read_samples
 from resweep.learn.segmenter.config import SegmenterConfig
 from resweep.learn.segmenter.image_samples import ImageSample, make_sample, read_images
 from resweep.learn.segmenter.segmenter_network import predict as predict_classes
@@ -25,12 +27,10 @@ from resweep.learn.segmenter.segmenter_rounds import train as train_segmenter
 from resweep.optional import require
 from resweep.perception.detection.birds_eye import draw_birds_eye
 from resweep.perception.detection.decoding import decode
-from resweep.perception.detection.matching import match_frame
+from resweep.perception.detection.box_matching import match_frame
 from resweep.perception.segmentation.segmenter import normalise
 from resweep.perception.segmentation.sweep_images import CHANNELS, ImageGeometry
-
-_ELSE = ("building", "vegetation", "pole", "fence", "structure", "ground", "object", "traffic sign", "trunk")
-
+from resweep.scenes.scene_labels import SCENE_LABELS
 
 @dataclass(frozen=True)
 class Effort:
@@ -80,9 +80,6 @@ class Effort:
 
 def find_background() -> tuple[str, ...]:
     """The categories that are neither vehicle nor road."""
-    from resweep.labels import list_broader_categories
-    from resweep.scenes.scene_labels import SCENE_LABELS
-
     left_out = (*SCENE_LABELS.unlabelled, *SCENE_LABELS.outlier)
     names = {SCENE_LABELS.category(label) for label in SCENE_LABELS.classes if label not in left_out}
     kept = {name for name in names if name and not {"vehicle", "road"} & set(list_broader_categories(name))}
@@ -140,13 +137,11 @@ class Detecting:
         self, network: Any, samples: Sequence[DetectorSample], truth: Sequence[DetectorSample]
     ) -> dict[str, list[Any]]:
         """The matches of samples by rule; which boxes count is decided by ``truth``, the recorded sweeps."""
-        from resweep.learn.detector.network import predict
-
         config = self.effort.detector(0)
         found: dict[str, list[Any]] = {metric: [] for metric in RULES}
         for sample, true in zip(samples, truth, strict=True):
             image = draw_birds_eye(sample.points[:, :3], sample.points[:, 3], config.grid)
-            detections = decode(predict(network, image), config.grid, config.classes, config.min_score)
+            detections = decode(predict_answers(network, image), config.grid, config.classes, config.min_score)
             for metric, rule in RULES.items():
                 found[metric].append(pack_match(match_frame(detections, true.truth, rule)))
         return found

@@ -15,7 +15,7 @@ import numpy as np
 
 from experiments.tables import paper
 from resweep.perception.detection.average_precision import find_agreement, find_average_precision
-from resweep.perception.detection.matching import FrameMatch, MatchRule
+from resweep.perception.detection.box_matching import FrameMatch, MatchRule
 from resweep.pose import Array
 
 CLASSES = ("vehicle", "background", "road")
