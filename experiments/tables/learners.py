@@ -1,4 +1,4 @@
-"""The networks of the tables, small ones that a processor trains in a minute: a segmenter and a detector of the package.
+"""The networks of the tables, a segmenter and a detector of the package so small that they are trained in a minute.
 
 Their settings are the same for every training set, and so is the number of steps. Training sweeps are turned and
 mirrored, but nothing is made to look like a sensor's noise or drops: that is what the sets differ in.
@@ -26,11 +26,12 @@ from resweep.learn.segmenter.segmenter_rounds import SegmenterTraining, measure_
 from resweep.learn.segmenter.segmenter_rounds import train as train_segmenter
 from resweep.optional import require
 from resweep.perception.detection.birds_eye import draw_birds_eye
-from resweep.perception.detection.decoding import decode
 from resweep.perception.detection.box_matching import match_frame
+from resweep.perception.detection.decoding import decode
 from resweep.perception.segmentation.segmenter import normalise
 from resweep.perception.segmentation.sweep_images import CHANNELS, ImageGeometry
 from resweep.scenes.scene_labels import SCENE_LABELS
+
 
 @dataclass(frozen=True)
 class Effort:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 OVERALL2, VEHICLE2, BACKGROUND2 = "mIoU, two classes", "IoU vehicle, two classes", "IoU background, two classes"
 OVERALL, VEHICLE, BACKGROUND, ROAD = "mIoU", "IoU vehicle", "IoU background", "IoU road"
 AP5, AP7, AP7_MANY = "AP .5, >= 1 point", "AP .7, >= 1 point", "AP .7, >= 10 points"
 KAPPA5, KAPPA7 = "kappa_det .5", "kappa_det .7"
+
+_OF_DETECTION = (AP5, AP7, AP7_MANY, KAPPA5, KAPPA7)
 
 REAL, REAL_FEW, SIM = "real", "real, 10 %", "simulated"
 TRUE_DROP, RANDOM_DROP, NO_DROP = "simulated, true drop", "simulated, random drop", "simulated, no drop"
@@ -19,7 +22,7 @@ SURFELS, IDEAL = "simulated, surfels", "simulated, ideal intensity"
 
 @dataclass(frozen=True)
 class PaperRow:
-    """One row of a table of D: its training set as D calls it, ours, what it is tested on, and its figures by metric."""
+    """One row of a table of D: its name, our training set for it, what is tested on, and the figures by metric."""
 
     table: int
     name: str
@@ -77,11 +80,7 @@ class Claim:
 
 
 def _chain(table: int, metrics: tuple[str, ...], *sets: str) -> tuple[Claim, ...]:
-    return tuple(
-        Claim(table, worse, better, metric)
-        for metric in metrics
-        for worse, better in zip(sets[:-1], sets[1:], strict=True)
-    )
+    return tuple(Claim(table, worse, better, metric) for metric in metrics for worse, better in pairwise(sets))
 
 
 CLAIMS: tuple[Claim, ...] = (
@@ -98,3 +97,8 @@ SEGMENTED = (REAL, REAL_FEW, SIM, CONTROL_CAD, FEW_AND_SIM, BOTH)
 DETECTED = (
     REAL, SIM, NO_DROP, RANDOM_DROP, TRUE_DROP, CAD, REAL_FEW, FEW_AND_SIM, BOTH, CONTROL_BOXES, CONTROL_CAD,
 )  # fmt: skip
+
+
+def find_task(metric: str) -> str:
+    """What networks a metric is of."""
+    return "detection" if metric in _OF_DETECTION else "segmentation"

@@ -1,7 +1,8 @@
-"""The sweeps of every training set: recorded ones, their pairs in every variant, and a negative control; kept on disk."""
+"""The sweeps of every training set: recorded ones, their pairs in every variant, and a negative control."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -109,8 +110,6 @@ class Scenes:
         if self.cache is not None:
             return self.cache
         if self._scratch is None:
-            import tempfile
-
             self._scratch = tempfile.TemporaryDirectory()
         return Path(self._scratch.name)
 

@@ -26,10 +26,13 @@ RULES = {
 }
 MIN_PLACES = 5  # with fewer the bootstrap over places says nothing, and a claim is undecided
 DRAWS = 300
+VERDICTS = ("held", "undecided", "contradicted")
 _LEVEL = 0.95
 
 # What one trained network scored: by place what its figures are made of.
 Scores = Mapping[str, Any]
+# By split and seed of a network: the places that it was tested on, and its scores.
+Runs = Mapping[str, tuple[Sequence[str], Scores]]
 
 
 @dataclass(frozen=True)
@@ -109,18 +112,14 @@ def _unpack(packed: Sequence[Any]) -> FrameMatch:
     return known[1]
 
 
-def estimate(metric: str, test: str, runs: Sequence[tuple[Sequence[str], Scores]]) -> Estimate:
-    """A figure of one training set, over ``runs``: the places that each network was tested on, and its scores."""
-    return _bootstrap(runs, lambda run, places: measure(metric, test, run, places))
+def estimate(metric: str, test: str, runs: Runs) -> Estimate:
+    """A figure of one training set."""
+    return _bootstrap(list(runs.values()), lambda run, places: measure(metric, test, run, places))
 
 
-def compare(
-    metric: str,
-    worse: Sequence[tuple[Sequence[str], Scores]],
-    better: Sequence[tuple[Sequence[str], Scores]],
-) -> Estimate:
+def compare(metric: str, worse: Runs, better: Runs) -> Estimate:
     """By how much ``better`` networks exceed the ``worse`` ones, run by run and place by place."""
-    pairs = [(places, (one, other)) for (places, one), (_, other) in zip(worse, better, strict=True)]
+    pairs = [(worse[key][0], (worse[key][1], better[key][1])) for key in worse if key in better]
 
     def differ(run: tuple[Scores, Scores], places: Sequence[str]) -> float:
         return measure(metric, paper.REAL, run[1], places) - measure(metric, paper.REAL, run[0], places)

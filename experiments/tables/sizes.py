@@ -47,8 +47,8 @@ def sizes(fast: bool) -> list[Size]:
     if fast:
         split = Split("city", _name(0, 3), _name(0, 1), _name(100, 2))
         return [Size(CITY, (split,), (0,), Effort(4, 4, 128, 25.6, 4), lambda place: _record_city(place, 4, 128))]
-    split = Split("city", _name(0, 16), _name(0, 2), _name(100, 10))
-    effort = Effort(segmenter_steps=300, detector_steps=250, columns=400, reach_m=32.0)
+    split = Split("city", _name(0, 12), _name(0, 1), _name(100, 8))
+    effort = Effort(segmenter_steps=200, detector_steps=400, columns=400, reach_m=32.0)
     found = [Size(CITY, (split,), (0, 1, 2), effort, lambda place: _record_city(place, 8, 400))]
     folder = DATA / "semantickitti_mini" / "sequences"
     if folder.is_dir():

@@ -63,7 +63,9 @@ class PairedConfig(Spec):
     @model_validator(mode="after")
     def _check(self) -> PairedConfig:
         if self.random_share is not None and self.drop != "random":
-            raise SettingsError("random_share", f"is given, and drop is {self.drop}; set drop to random or leave it out")
+            raise SettingsError(
+                "random_share", f"is given, and drop is {self.drop}; set drop to random or leave it out"
+            )
         return self
 
     @property
@@ -89,7 +91,7 @@ class PairedScenes:
     """The paired scenes of one log, of any variant; worlds and finished sweeps are kept in the folder ``cache``.
 
     ``bank`` has the objects that stand for annotated ones, by default those of the log itself, without each one's own.
-    ``cache`` is of this log and this bank alone; without one nothing is kept on disk.
+    ``cache`` is of this log alone; without one nothing is kept on disk.
 
     Example: ``[pair.simulated for pair in PairedScenes(log).run(PairedConfig(drop="true"))]``
     """
@@ -114,6 +116,7 @@ class PairedScenes:
         self.cache = None if cache is None else Path(cache)
         self.progress, self.threads = progress, threads
         self._bank = bank
+        self._own: Bank | None = None
         self._latest: dict[str, tuple[str, Any]] = {}
 
     def run(self, config: PairedConfig | None = None, realism: RealismModel | None = None) -> list[PairedScene]:
@@ -149,7 +152,7 @@ class PairedScenes:
         def mappable(sweep: Sweep) -> Array:
             return np.asarray(sweep.range >= near_m)
 
-        kept = None if self.cache is None else Pieces(self.cache / f"beams-{config.world}-{config.objects}")
+        kept = self._open_pieces("beams", config.world, config.objects, config.folds, self._name_objects(config))
         found = {at: pair for at in range(len(self.log)) if (pair := read_pair(kept, at)) is not None}
         for at, retracer in self._trace(config, None, False, found):
             found[at] = pair = make_pair(retracer.with_hits(), self.log, at, mappable)
@@ -166,8 +169,8 @@ class PairedScenes:
     def _fire(self, config: PairedConfig, model: RealismModel | None, noise: bool) -> list[Columns]:
         """The return columns of the pair of each sweep, before anything but ``model`` drops any."""
         settings = replace_settings(config, drop="none", intensity="ideal", random_share=None)
-        key = f"{settings.model_dump_json()} {noise} {'' if model is None else model.card.model_dump_json()}"
-        kept = None if self.cache is None else Pieces(self.cache / f"scenes-{hash_text(key)[:12]}", key)
+        drawn = None if model is None else model.card.model_dump_json()
+        kept = self._open_pieces("scenes", settings.model_dump_json(), noise, drawn, self._name_objects(config))
         found: dict[int, Columns] = {}
         if kept is not None:
             pieces = {at: kept.find(_name(at)) for at in range(len(self.log))}
@@ -198,7 +201,7 @@ class PairedScenes:
 
     def _place(self, at: int, real: Sweep, retracer: Retracer, config: PairedConfig) -> Sweep:
         """The sweep where it lies in the world of its fold; registering takes longer than all else, so it is kept."""
-        kept = None if self.cache is None else Pieces(self.cache / f"poses-{config.world}-{config.folds}")
+        kept = self._open_pieces("poses", config.world, config.folds)
         piece = None if kept is None else kept.find(_name(at))
         if piece is not None:
             return replace(real, pose=piece.arrays["pose"])
@@ -238,12 +241,26 @@ class PairedScenes:
         found: World = self._latest["world"][1]
         return found
 
+    def _open_pieces(self, what: str, *settings: Any) -> Pieces | None:
+        """Where pieces of finished work are kept that depends on ``settings``."""
+        if self.cache is None:
+            return None
+        key = hash_text(*settings)
+        return Pieces(self.cache / f"{what}-{key[:12]}", key)
+
+    def _name_objects(self, config: PairedConfig) -> list[str]:
+        """What tells the objects that stand for annotated ones from others."""
+        return sorted(self._bank) if self._bank is not None and config.objects == "bank" else []
+
     def _place_objects(self, world: World, objects: str) -> Sequence[Actor]:
         if not any(sweep.boxes is not None and len(sweep.boxes) for sweep in self.log):
             return ()
-        if self._bank is None and objects == "bank":
-            self._bank = build_bank(self.log, progress=False)
-        bank = builtin_bank() if objects == "cad" or self._bank is None else self._bank
+        if objects == "cad":
+            bank = builtin_bank()
+        elif self._bank is not None:
+            bank = self._bank
+        else:
+            bank = self._own = build_bank(self.log, progress=False) if self._own is None else self._own
         return replay_actors(self.log, world, bank, itself=False).actors
 
 
