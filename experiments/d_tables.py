@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 
 from experiments.kept_results import KeptResults
 from experiments.presenting import BLUE, GREY, ORANGE, console, figure, main, table
-from experiments.tables import paper, scoring
+from experiments.tables import page, paper, scoring
 from experiments.tables.scenes import Scenes
 from experiments.tables.sizes import Size, sizes
 from experiments.tables.work import WORKS
@@ -44,7 +44,7 @@ def run(fast: bool = False, only: str = "", cache: Path | None = None, kept: boo
         rows += list_rows(size, scores)
         claims += list_claims(size, scores)
     counts = {verdict: sum(row["verdict"] == verdict for row in claims) for verdict in scoring.VERDICTS}
-    return {"rows": rows, "claims": claims, **counts}
+    return {"rows": rows, "claims": claims, **counts, "cells": page.arrange(rows, claims)}
 
 
 def compute(size: Size, tasks: Sequence[str], fast: bool, cache: Path | None, kept: bool) -> Found:
@@ -90,7 +90,7 @@ def list_claims(size: Size, scores: Found) -> list[Row]:
             continue
         found = scoring.compare(claim.metric, worse, better)
         places = len({place for key in both for place in worse[key][0]})
-        facts = {"size": size.name, "table": claim.table, "claim": f"{claim.worse} < {claim.better}"}
+        facts = {"size": size.name, "table": claim.table, "claim": claim.name}
         verdict = scoring.judge(found, places)
         rows.append({**facts, "metric": claim.metric, **vars(found), "places": places, "verdict": verdict})
     return rows

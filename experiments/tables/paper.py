@@ -78,6 +78,11 @@ class Claim:
     better: str
     metric: str
 
+    @property
+    def name(self) -> str:
+        """The claim in short."""
+        return f"{self.worse} < {self.better}"
+
 
 def _chain(table: int, metrics: tuple[str, ...], *sets: str) -> tuple[Claim, ...]:
     return tuple(Claim(table, worse, better, metric) for metric in metrics for worse, better in pairwise(sets))
