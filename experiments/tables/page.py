@@ -30,7 +30,12 @@ def arrange(rows: Sequence[Mapping[str, Any]], claims: Sequence[Mapping[str, Any
         for metric, printed in item.figures.items():
             cell: dict[str, Any] = {"paper": printed, **empty}
             for row in rows:
-                if (row["table"], row["name"], row["test"], row["metric"]) == (item.table, item.name, item.test, metric):
+                if (row["table"], row["name"], row["test"], row["metric"]) == (
+                    item.table,
+                    item.name,
+                    item.test,
+                    metric,
+                ):
                     cell |= _fill(row)
             found[title_row(item, metric)] = cell
     for claim in paper.CLAIMS:

@@ -93,11 +93,11 @@ def measure(metric: str, test: str, scores: Scores, places: Sequence[str]) -> fl
         return find_average_precision([_unpack(frame) for frame in frames]).ap
     if metric in (paper.KAPPA5, paper.KAPPA7):
         rule = paper.AP5 if metric == paper.KAPPA5 else paper.AP7
-        pair = [
+        real, simulated = (
             [_unpack(frame) for place in places for frame in scores[side][rule][place]]
             for side in (paper.REAL, paper.SIM)
-        ]
-        return find_agreement(*pair)
+        )
+        return find_agreement(real, simulated)
     return find_iou(np.sum([scores["pairs"][place] for place in places], axis=0))[metric]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import resweep as rs
 from experiments.c_places import DATA
@@ -34,7 +35,7 @@ class Size:
     seeds: tuple[int, ...]
     effort: Effort
     record: Callable[[str], rs.Log]
-    world: str = "hybrid"
+    world: Literal["splats", "surfels", "hybrid"] = "hybrid"
 
     @property
     def places(self) -> tuple[str, ...]:

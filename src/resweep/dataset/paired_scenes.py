@@ -36,7 +36,7 @@ from resweep.simulate import RealismModel, Retracer
 from resweep.sweep import Sweep
 from resweep.worlds import World, load_world
 
-Columns = dict[str, Array]
+Columns = dict[str, Any]
 MIN_SWEEPS = 4
 _COLUMNS = ("beam", "range", "intensity", "return_index", "label", "instance", "beam_status")
 _RANDOM_DROP = 0x64726F70
@@ -71,8 +71,9 @@ class PairedConfig(Spec):
     @property
     def method(self) -> BuildConfig:
         """The settings of the build: what could move is left out, since actors stand for it."""
-        plain: Any = METHODS[self.world]
-        return plain.model_copy(update={"map": plain.map.model_copy(update={"drop_movable": True})})
+        plain = METHODS[self.world]
+        method: BuildConfig = plain.model_copy(update={"map": plain.map.model_copy(update={"drop_movable": True})})
+        return method
 
 
 @dataclass(frozen=True, eq=False)
