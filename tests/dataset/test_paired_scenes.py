@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ import pytest
 import resweep as rs
 from resweep.dataset import paired_scenes
 from resweep.dataset.paired_scenes import PairedConfig, PairedScenes
+from resweep.learn.boosting import BoostingConfig
+from resweep.learn.fitting import FitConfig
+from resweep.learn.realism import RealismConfig, fit_realism
 from resweep.pose import from_xyz_rpy
 from resweep.scenario import builtin_bank
 from resweep.scenario.replay_actors import replay_actors
@@ -133,6 +137,29 @@ def test_an_object_never_stands_for_itself(recorded: rs.Log) -> None:
 def test_pairs_teach_models_of_drops(scenes: PairedScenes) -> None:
     pairs = scenes.beam_pairs(PairedConfig(**FAST))
     assert np.mean([pair.dropped.mean() for pair in pairs]) == pytest.approx(LOST, abs=0.06)
+
+
+def test_a_learned_drop_loses_as_much_as_the_recording(scenes: PairedScenes, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime", reason="needs resweep[realism]")
+    pytest.importorskip("torch", reason="needs resweep[learn]")
+    config = RealismConfig(drop=FitConfig(variant="trees", trees=BoostingConfig(trees=5, most_rays=10_000)))
+    fit_realism(scenes.beam_pairs(PairedConfig(**FAST)), tmp_path, config, progress=False)
+    model = rs.load_realism(tmp_path)
+    whole = run(scenes)
+    learned = scenes.run(PairedConfig(**FAST, drop="learned"), model)
+    for pair, other in zip(whole, learned, strict=True):
+        assert set(other.simulated.beam.tolist()) < set(pair.simulated.beam.tolist())
+    fired, kept = (sum(len(pair.simulated) for pair in pairs) for pairs in (whole, learned))
+    assert 1 - kept / fired == pytest.approx(LOST, abs=0.06)
+    with pytest.raises(rs.ResweepError, match="has no part for intensity"):
+        scenes.run(PairedConfig(world="splats", intensity="learned"), model)
+
+
+def test_scattered_sweeps_lose_nothing_by_themselves(scenes: PairedScenes) -> None:
+    """A world's own drops are one more variant of drop, which would count twice."""
+    for ideal, scattered in zip(run(scenes), run(scenes, intensity="scattered"), strict=True):
+        np.testing.assert_array_equal(scattered.simulated.beam, ideal.simulated.beam)
+        assert (scattered.simulated.range != ideal.simulated.range).any()
 
 
 @pytest.mark.parametrize(
