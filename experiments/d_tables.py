@@ -103,7 +103,8 @@ def show(result: dict[str, Any]) -> None:
         made = table(f"Table {number} of D", "train", "D's row", "test", "metric", "paper", *names)
         rows = [row for row in result["rows"] if row["table"] == number]
         for key, cells in _group(rows, ("train", "name", "test", "metric", "paper")).items():
-            made.add_row(*key[:4], f"{100 * key[4]:.1f}", *(_write(cells.get(name)) for name in names))
+            printed = "-" if key[4] is None else f"{100 * key[4]:.1f}"
+            made.add_row(*key[:4], printed, *(_write(cells.get(name)) for name in names))
         console.print(made)
     made = table("D's order, by paired differences over places and seeds", "claim", "metric", *names)
     for key, cells in _group(result["claims"], ("table", "claim", "metric")).items():

@@ -8,7 +8,6 @@ on weak lasers, in a blind sector and in patches; beams on an edge may return fr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -209,8 +208,3 @@ def _whiten(layer: Layer) -> Layer:
 
 def _whiten_actor(actor: Actor) -> Actor:
     return replace(actor, layers=tuple(_whiten(layer) for layer in actor.layers))
-
-
-def record_places(numbers: Sequence[int], sweeps: int, columns: int) -> list[rs.Log]:
-    """The recordings of several streets."""
-    return [record_place(number, sweeps, columns) for number in numbers]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,12 +23,15 @@ SURFELS, IDEAL = "simulated, surfels", "simulated, ideal intensity"
 
 @dataclass(frozen=True)
 class PaperRow:
-    """One row of a table of D: its name, our training set for it, what is tested on, and the figures by metric."""
+    """One row of a table of D: its name, our training set for it, what is tested on, and the figures by metric.
+
+    Figures are None where D has no such row.
+    """
 
     table: int
     name: str
     train: str
-    figures: dict[str, float]
+    figures: Mapping[str, float | None]
     test: str = REAL
 
 
@@ -50,6 +54,7 @@ ROWS: tuple[PaperRow, ...] = (
     _row(3, "ML raydrop", SIM, _COUNTS, (71.6, 78.6)),
     _row(3, "Random raydrop", RANDOM_DROP, _COUNTS, (69.4, 77.5)),
     _row(3, "No raydrop", NO_DROP, _COUNTS, (69.2, 77.4)),
+    *(PaperRow(3, "ours", train, dict.fromkeys(_COUNTS)) for train in (SURFELS, IDEAL)),
     _row(4, "Real", REAL, _COUNTS, (75.2, 80.2)),
     _row(4, "Real-Data Objects", SIM, _COUNTS, (71.6, 78.6)),
     _row(4, "CAD Objects", CAD, _COUNTS, (65.9, 74.3)),
@@ -58,6 +63,7 @@ ROWS: tuple[PaperRow, ...] = (
     _row(5, "Sim100k", SIM, _THREE, (91.9, 91.3, 93.5, 90.9)),
     _row(5, "Sim100k Real10k", FEW_AND_SIM, _THREE, (94.6, 93.9, 95.8, 94.0)),
     _row(5, "Sim100k Real100k", BOTH, _THREE, (96.3, 95.9, 97.1, 95.8)),
+    *(PaperRow(5, "ours", train, dict.fromkeys(_THREE)) for train in (SURFELS, IDEAL)),
     _row(6, "Real 10k", REAL_FEW, _COUNTS, (60.0, 65.9)),
     _row(6, "Real 100k", REAL, _COUNTS, (75.2, 80.2)),
     _row(6, "Sim 100k", SIM, _COUNTS, (71.1, 78.1)),
@@ -98,9 +104,10 @@ CLAIMS: tuple[Claim, ...] = (
     *_chain(6, _COUNTS, REAL_FEW, FEW_AND_SIM),
     *_chain(6, _COUNTS, REAL, BOTH),
 )
-SEGMENTED = (REAL, REAL_FEW, SIM, CONTROL_CAD, FEW_AND_SIM, BOTH)
+SEGMENTED = (REAL, REAL_FEW, SIM, CONTROL_CAD, FEW_AND_SIM, BOTH, IDEAL, SURFELS)
 DETECTED = (
     REAL, SIM, NO_DROP, RANDOM_DROP, TRUE_DROP, CAD, REAL_FEW, FEW_AND_SIM, BOTH, CONTROL_BOXES, CONTROL_CAD,
+    IDEAL, SURFELS,
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from resweep.dataset.paired_scenes import PairedConfig, PairedScenes
 from resweep.learn.boosting import BoostingConfig
 from resweep.learn.fitting import FitConfig
 from resweep.learn.realism import RealismConfig, fit_realism
+from resweep.log import EmptyBeams
 from resweep.pose import from_xyz_rpy
 from resweep.scenario import builtin_bank
 from resweep.scenario.replay_actors import replay_actors
@@ -174,6 +176,10 @@ def test_learned_parts_need_a_model(scenes: PairedScenes, settings: dict[str, st
 def test_what_cannot_be_paired_is_an_error(recorded: rs.Log) -> None:
     with pytest.raises(rs.ResweepError, match="3 sweeps are too few"):
         PairedScenes(recorded[:3])
+    unknown = PairedScenes(replace(recorded, empty_beams=EmptyBeams("unknown", "no grid")), progress=False)
+    for call in (unknown.run, unknown.beam_pairs):
+        with pytest.raises(rs.ResweepError, match=r"beams without return are unknown \(no grid\)"):
+            call()
     with pytest.raises(rs.SettingsError, match="random_share"):
         PairedConfig(random_share=0.1)
     with pytest.raises(rs.SettingsError, match="drop"):

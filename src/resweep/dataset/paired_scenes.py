@@ -126,6 +126,8 @@ class PairedScenes:
         Variants that differ in what they drop alone have the same returns but for those.
         """
         config = config or PairedConfig()
+        if config.drop != "true":
+            self._require_empty_beams()
         light = _choose_part("intensity", config.intensity, realism)
         drops = _choose_part("drop", config.drop, realism)
         fired = self._fire(config, light, config.intensity == "scattered")
@@ -148,6 +150,7 @@ class PairedScenes:
     def beam_pairs(self, config: PairedConfig | None = None) -> list[BeamPair]:
         """The pairs that models of drops and intensities are learned from (`fit_realism`), in the same worlds."""
         config = config or PairedConfig()
+        self._require_empty_beams()
         near_m = config.method.map.ego_radius_m
 
         def mappable(sweep: Sweep) -> Array:
@@ -159,6 +162,13 @@ class PairedScenes:
             found[at] = pair = make_pair(retracer.with_hits(), self.log, at, mappable)
             write_pair(kept, at, pair)
         return [found[at] for at in range(len(self.log))]
+
+    def _require_empty_beams(self) -> None:
+        if self.log.empty_beams.source == "unknown":
+            raise ResweepError(
+                f"log '{self.log.name}': its beams without return are unknown ({self.log.empty_beams.detail}), so "
+                "nothing can be fired on them; take drop: true, or a log that keeps them"
+            )
 
     def _find_share(self, config: PairedConfig, fired: Sequence[Columns]) -> float:
         """The share of returns that a random drop loses."""
