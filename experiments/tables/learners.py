@@ -32,6 +32,8 @@ from resweep.perception.segmentation.segmenter import normalise
 from resweep.perception.segmentation.sweep_images import CHANNELS, ImageGeometry
 from resweep.scenes.scene_labels import SCENE_LABELS
 
+_LEAST_SPREAD = 0.005  # of intensities, as a share of full scale; such as are all alike teach nothing, and are left out
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -104,15 +106,16 @@ class Segmenting:
         require("torch", "experiments.d_tables").set_num_threads(1)
         config = self.effort.segmenter(seed)
         by = measure_channels(samples, CHANNELS[:-1])
-        training = SegmenterTraining(samples, len(CLASSES), by, True, config)
-        return train_segmenter(training, samples[:1], config, None, False), by
+        uses = by["intensity"][1] > _LEAST_SPREAD
+        training = SegmenterTraining(samples, len(CLASSES), by, uses, config)
+        return train_segmenter(training, samples[:1], config, None, False), by, uses
 
     def test(self, trained: Any, samples: Sequence[ImageSample]) -> list[list[int]]:
         """Counts of classes over the cells of samples."""
-        network, by = trained
+        network, by, uses = trained
         total = np.zeros((len(CLASSES), len(CLASSES)), np.int64)
         for sample in samples:
-            image = normalise(sample.image.values, by, True)[None]
+            image = normalise(sample.image.values, by, uses)[None]
             found = predict_classes(network, image)[0, : len(CLASSES)].argmax(axis=0)
             total += np.array(count_classes(sample.label.ravel(), found.ravel()))
         counted: list[list[int]] = total.tolist()

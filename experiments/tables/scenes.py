@@ -43,7 +43,6 @@ PARTS: dict[str, tuple[tuple[str, bool], ...]] = {  # of mixtures: what of, and 
     paper.BOTH: ((paper.REAL, False), (paper.SIM, False)),
 }
 _CONTROL_VOXEL_M = 0.2
-_CONTROL_LIGHT = 0.3  # the constant intensity of the control
 
 
 class Scenes:
@@ -144,7 +143,8 @@ class Scenes:
 
 
 def _control(log: rs.Log, cad: bool) -> Sequence[Sweep]:
-    """The sweeps of a log as a plain simulator gives them (D, 5.2): boxes, one noiseless ray, one intensity, no drops.
+    """The sweeps of a log as a plain simulator gives them (D, 5.2): boxes, one noiseless ray, the mean intensity, no
+    drops.
 
     Objects are CAD models that fit the annotated boxes best, as in CARLA-Modified, or boxes, as its collision hulls.
     """
@@ -162,7 +162,7 @@ def _control(log: rs.Log, cad: bool) -> Sequence[Sweep]:
     found = []
     for at, real in enumerate(log):
         sweep = retracer.sweep(real, at)
-        light = np.full(len(sweep), _CONTROL_LIGHT * (log.intensity_scale or 1.0), np.float32)
+        light = np.full(len(sweep), real.intensity.mean() if len(real) else 0.0, np.float32)
         found.append(replace(sweep, intensity=light, extra={}, boxes=real.boxes))
     return found
 
