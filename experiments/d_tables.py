@@ -26,6 +26,7 @@ from experiments.tables import page, paper, scoring
 from experiments.tables.scenes import Scenes
 from experiments.tables.sizes import Size, sizes
 from experiments.tables.work import WORKS
+from resweep.files.partial import hash_text
 
 _FAST = (paper.REAL, paper.SIM, paper.NO_DROP)
 _SETS = {"segmentation": paper.SEGMENTED, "detection": paper.DETECTED}
@@ -58,8 +59,9 @@ def compute(size: Size, tasks: Sequence[str], fast: bool, cache: Path | None, ke
         works = [WORKS[task](scenes, split) for split in size.splits]
         for seed, work, name in itertools.product(size.seeds, works, _FAST if fast else _SETS[task]):
             own = f"{work.split.name}, seed {seed}"
-            if not kept or f"{own}, {name}" in known:
-                result = known.find(f"{own}, {name}", partial(work.score, name, seed))
+            key = f"{own}, {name}, {hash_text(work.split, size.effort)[:12]}"
+            if not kept or key in known:
+                result = known.find(key, partial(work.score, name, seed))
                 scores.setdefault(name, {})[own] = work.split.test, result
         found[task] = dict(scores)
     return found
