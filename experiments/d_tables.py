@@ -38,20 +38,24 @@ def run(fast: bool = False, only: str = "", cache: Path | None = None, kept: boo
     """Every table at every size; with ``kept`` of the networks that the ``cache`` has."""
     rows: list[Row] = []
     claims: list[Row] = []
+    missing: list[str] = []
     for size in sizes(fast):
         if only not in WORKS and only.lower() not in size.name.lower():
             continue
-        scores = compute(size, [only] if only in WORKS else list(WORKS), fast, cache, kept)
+        scores, absent = compute(size, [only] if only in WORKS else list(WORKS), fast, cache, kept)
+        missing += absent
         rows += list_rows(size, scores)
         claims += list_claims(size, scores)
     counts = {verdict: sum(row["verdict"] == verdict for row in claims) for verdict in scoring.VERDICTS}
-    return {"rows": rows, "claims": claims, **counts, "cells": page.arrange(rows, claims)}
+    known = {"rows": rows, "claims": claims, **counts, "cells": page.arrange(rows, claims)}
+    return {**known, "missing": missing, "missing_what": "networks that are not trained yet"}
 
 
-def compute(size: Size, tasks: Sequence[str], fast: bool, cache: Path | None, kept: bool) -> Found:
-    """The scores of every network of a size; with ``kept`` of those that are in the cache."""
+def compute(size: Size, tasks: Sequence[str], fast: bool, cache: Path | None, kept: bool) -> tuple[Found, list[str]]:
+    """The scores of every network of a size; with ``kept`` of those that are in the cache, and which are missing."""
     scenes = Scenes(size, cache)
     found: Found = {}
+    missing: list[str] = []
     for task in tasks:
         path = None if cache is None else cache / f"{size.name.replace(' ', '-')}-{task}.json"
         known = KeptResults(path, WORKS[task].fields)
@@ -60,11 +64,13 @@ def compute(size: Size, tasks: Sequence[str], fast: bool, cache: Path | None, ke
         for seed, work, name in itertools.product(size.seeds, works, _FAST if fast else _SETS[task]):
             own = f"{work.split.name}, seed {seed}"
             key = f"{own}, {name}, {hash_text(work.split, size.effort)[:12]}"
-            if not kept or key in known:
-                result = known.find(key, partial(work.score, name, seed))
-                scores.setdefault(name, {})[own] = work.split.test, result
+            if kept and key not in known:
+                missing.append(f"{size.name}, {task}: {own}, {name}")
+                continue
+            result = known.find(key, partial(work.score, name, seed))
+            scores.setdefault(name, {})[own] = work.split.test, result
         found[task] = dict(scores)
-    return found
+    return found, missing
 
 
 def list_rows(size: Size, scores: Found) -> list[Row]:

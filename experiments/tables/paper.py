@@ -36,7 +36,7 @@ class PaperRow:
 
 
 def _row(table: int, name: str, train: str, metrics: tuple[str, ...], figures: tuple[float, ...]) -> PaperRow:
-    return PaperRow(table, name, train, dict(zip(metrics, (value / 100 for value in figures), strict=True)))
+    return PaperRow(table, name, train, dict(zip(metrics, (round(value / 100, 4) for value in figures), strict=True)))
 
 
 _TWO, _THREE = (OVERALL2, VEHICLE2, BACKGROUND2), (OVERALL, VEHICLE, BACKGROUND, ROAD)

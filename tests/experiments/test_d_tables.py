@@ -143,6 +143,8 @@ def test_the_tables_go_on_after_what_is_kept(
     monkeypatch.setattr(scoring, "DRAWS", 20)
     nothing = d_tables.run(fast=True, cache=tmp_path, kept=True)
     assert nothing["rows"] == []
+    assert len(nothing["missing"]) == 6
+    assert all(cell["city_value"] is None for cell in nothing["cells"].values())
     result = d_tables.run(fast=True, cache=tmp_path)
     assert len(trained) == 6
     assert d_tables.run(fast=True, cache=tmp_path) == result
@@ -154,6 +156,8 @@ def test_the_tables_go_on_after_what_is_kept(
         )[row["metric"]]  # fmt: skip
         assert row["value"] == row["low"] == row["high"] == pytest.approx(expected)
     assert result["undecided"] == len(result["claims"])
+    assert result["missing"] == []
+    assert result["cells"]["5: real (Real100k): mIoU"]["city_value"] == pytest.approx(8 / 12)
     check_command("d_tables", result)
 
 
