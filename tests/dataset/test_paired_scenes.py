@@ -124,6 +124,25 @@ def test_the_seed_fixes_what_is_drawn_with_and_without_a_cache(scenes: PairedSce
     assert one.beam.tobytes() != other.beam.tobytes()
 
 
+def test_a_sweep_that_is_registered_takes_its_motion_along(recorded: rs.Log, tmp_path: Path) -> None:
+    """Beams are fired from where the motion says, so a pose alone would move nothing."""
+    shift = from_xyz_rpy(0.1, -0.2, 0.0)
+    pose = recorded[1].pose
+    ends = np.stack([from_xyz_rpy(-0.1), from_xyz_rpy(0.1)]) @ pose
+    moving = replace(recorded[1], trajectory=rs.Trajectory(np.array([0.0, 0.2]), ends))
+
+    class Placed:
+        def place(self, sweep: rs.Sweep) -> rs.Sweep:
+            return replace(sweep, pose=shift @ sweep.pose)
+
+    for _ in range(2):  # computed, and read
+        own = PairedScenes(recorded, cache=tmp_path, progress=False)
+        found = own._place(1, moving, Placed(), PairedConfig())  # type: ignore[arg-type]
+        assert found.trajectory is not None
+        np.testing.assert_allclose(found.pose, shift @ pose, atol=1e-12)
+        np.testing.assert_allclose(found.trajectory.poses, shift @ ends, atol=1e-12)
+
+
 def test_an_object_never_stands_for_itself(recorded: rs.Log) -> None:
     bank = rs.build_bank(recorded)
     assert len(bank) == 2

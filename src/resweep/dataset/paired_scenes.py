@@ -214,12 +214,10 @@ class PairedScenes:
         """The sweep where it lies in the world of its fold; registering takes longer than all else, so it is kept."""
         kept = self._open_pieces("poses", config.world, config.folds)
         piece = None if kept is None else kept.find(_name(at))
-        if piece is not None:
-            return replace(real, pose=piece.arrays["pose"])
-        pose = retracer.place(real).pose
-        if kept is not None:
+        pose = retracer.place(real).pose if piece is None else piece.arrays["pose"]
+        if kept is not None and piece is None:
             kept.write(_name(at), {"pose": pose})
-        return replace(real, pose=pose)
+        return real.moved_to(pose, real.timestamp)
 
     def _open_retracer(self, fold: int, config: PairedConfig, model: RealismModel | None, noise: bool) -> Retracer:
         """What traces the sweeps of a fold, without any drops but those of a model."""
