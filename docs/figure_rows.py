@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from experiments.tables import page, paper
+
 # By name: what each figure is, where it stands in the JSON (keys, separated by slashes; several for several columns),
 # and how it is written, alike in all columns or each in its own way; what is None is written as a dash.
 Row = tuple[str, str | tuple[str | None, ...], str | tuple[str, ...]]
@@ -34,6 +36,7 @@ _COMPARED = {
 _ON_SHARED = ("within 10 cm", "RMSE", "C2C", "thin C2C", "thin C2C, one sweep", "false near hits")
 COLUMNS: dict[str, tuple[str, ...]] = {
     "benchmarks/build": ("street, 60 sweeps", "SemanticKITTI 00, 10 sweeps", "the same without labels"),
+    "experiments/d_tables": ("D", "city", "from", "to", "SemanticKITTI", "from", "to", "city", "SemanticKITTI"),
     "experiments/d_judge": ("mIoU", "agreement", "on 02", "on 05", "on 04", "on 06"),
     "experiments/d_cars": ("hit F1 before", "after", "return F1 before", "after ", "same class before", "after  "),
     "experiments/c_sparse": ("nuScenes 8 (settings were chosen on it)", "nuScenes 12", "Argoverse 2, sweep 1"),
@@ -65,7 +68,25 @@ _JUDGED = (
     "boxes and CAD (negative control)",
 )  # fmt: skip
 
+_OF_SIZES = tuple(f"{short}_{field}" for short in page.SHORT.values() for field in page.FIELDS)
+_VERDICTS = tuple(f"{short}_verdict" for short in page.SHORT.values())
+_SHARE = "{:.1%}"
+
 ROWS: dict[str, tuple[Row, ...]] = {
+    "experiments/d_tables": (
+        *(
+            (title, (f"cells/{title}/paper", *(f"cells/{title}/{key}" for key in _OF_SIZES), None, None), _SHARE)
+            for title in (page.title_row(row, metric) for row in paper.ROWS for metric in row.figures)
+        ),
+        *(
+            (
+                title,
+                (None, *(f"cells/{title}/{key}" for key in (*_OF_SIZES, *_VERDICTS))),
+                (_SHARE,) * 7 + ("{}",) * 2,
+            )
+            for title in (page.title_claim(claim) for claim in paper.CLAIMS)
+        ),
+    ),
     "experiments/d_judge": tuple(
         (
             cloud,

@@ -26,7 +26,7 @@ SLOW = (
 )
 ELSEWHERE = (
     "a_table1", "b_figure3", "b_figure5", "b_figure7", "b_figure8", "b_figure10", "c_tables", "d_hidden_car",
-    "d_motion", "d_objects", "d_search",
+    "d_motion", "d_objects", "d_search", "d_tables",
 )  # fmt: skip
 
 

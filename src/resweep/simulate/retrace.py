@@ -140,6 +140,14 @@ class Retracer:
         other.noise, other._is_ideal = None, True
         return other
 
+    def without_drops(self) -> Retracer:
+        """The same, whose sweeps lose no returns but those that a learned model drops; the rest scatters as before."""
+        other = copy.copy(self)
+        other._keeps_blind = True
+        if other.noise is not None:
+            other.noise = WorldNoise(other.noise.scatter.model_copy(update={"drops": None}))
+        return other
+
     def find_pose(self, recorded: Sweep) -> Array:
         """``T_world_sensor`` (4, 4) of the recorded sweep in this world: its own, or registered if ``aligned``."""
         return self.place(recorded).pose
