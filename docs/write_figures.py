@@ -28,6 +28,7 @@ from benchmarks.report import format_result  # noqa: E402
 DOCS = ROOT / "docs"
 PICTURES = DOCS / "images" / "experiments"
 BLOCK = re.compile(r"(<!-- figures: (\w+)/(\w+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
+PAPER, NOTHING = "D", "–"  # the column of the paper's figures; what is not known
 WIDTH = 1100  # pixels of a figure on a page
 DRAWN = (  # need no recording
     "a_figure1", "b_figure5", "b_figure7", "b_figure8", "b_figure10",
@@ -55,7 +56,9 @@ def make_table(folder: str, name: str) -> str:
     for title, keys, form in rows:
         places = (keys,) if isinstance(keys, str) else keys
         forms = (form,) * len(places) if isinstance(form, str) else form
-        cells = (_write(_find(result, one), each) for one, each in zip(places, forms, strict=True))
+        cells = [_write(_find(result, one), each) for one, each in zip(places, forms, strict=True)]
+        if columns[0] == PAPER and set(cells[1:]) == {NOTHING}:
+            continue  # the paper has it, we have not
         lines.append(f"| {title} | {' | '.join(cells)} |")
     machine = f", {result['cpu']}, {result['cores']} cores" if "cpu" in result else ""
     size = "the small version (`--fast`)" if result.get("fast") else "the whole run"
@@ -65,7 +68,7 @@ def make_table(folder: str, name: str) -> str:
 
 
 def _write(value: Any, form: str) -> str:
-    return "–" if value is None else form.format(value)
+    return NOTHING if value is None else form.format(value)
 
 
 def _find(result: Any, keys: str | None) -> Any:

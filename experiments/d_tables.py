@@ -99,7 +99,7 @@ def list_claims(size: Size, scores: Found) -> list[Row]:
         found = scoring.compare(claim.metric, worse, better)
         places = len({place for key in both for place in worse[key][0]})
         facts = {"size": size.name, "table": claim.table, "claim": claim.name}
-        verdict = scoring.judge(found, places)
+        verdict = scoring.judge(found, places, len(both))
         rows.append({**facts, "metric": claim.metric, **vars(found), "places": places, "verdict": verdict})
     return rows
 

@@ -24,6 +24,7 @@ RULES = {
     paper.AP7: MatchRule("car", 0.7, 1),
     paper.AP7_MANY: MatchRule("car", 0.7, 10),
 }
+MIN_RUNS = 2  # with one network of each side, chance of its training decides
 MIN_PLACES = 5  # with fewer the bootstrap over places says nothing, and a claim is undecided
 DRAWS = 300
 VERDICTS = ("held", "undecided", "contradicted")
@@ -151,8 +152,8 @@ def _mean(values: Any) -> float:
     return float(np.mean(known)) if known else float("nan")
 
 
-def judge(difference: Estimate, places: int) -> str:
-    """Whether a claim held: its interval decides, and too few places decide nothing."""
-    if places < MIN_PLACES or not np.isfinite(difference.low):
+def judge(difference: Estimate, places: int, runs: int) -> str:
+    """Whether a claim held: its interval decides, and too few places or trained networks decide nothing."""
+    if places < MIN_PLACES or runs < MIN_RUNS or not np.isfinite(difference.low):
         return "undecided"
     return "held" if difference.low > 0 else "contradicted" if difference.high < 0 else "undecided"

@@ -66,15 +66,16 @@ def test_paired_differences_decide_where_places_differ_more() -> None:
     assert low.high > high.low
     difference = scoring.compare(paper.OVERALL, worse, better)
     assert 0 < difference.low < difference.value < difference.high
-    assert scoring.judge(difference, 8) == "held"
-    assert scoring.judge(scoring.compare(paper.OVERALL, better, worse), 8) == "contradicted"
-    assert scoring.judge(scoring.compare(paper.OVERALL, worse, make_runs(shares.tolist(), 3, rng)), 8) == "undecided"
+    assert scoring.judge(difference, 8, 3) == "held"
+    assert scoring.judge(scoring.compare(paper.OVERALL, better, worse), 8, 3) == "contradicted"
+    assert scoring.judge(scoring.compare(paper.OVERALL, worse, make_runs(shares.tolist(), 3, rng)), 8, 3) == "undecided"
 
 
 def test_few_places_decide_nothing() -> None:
-    assert scoring.judge(scoring.Estimate(0.2, 0.1, 0.3), 4) == "undecided"
-    assert scoring.judge(scoring.Estimate(0.2, 0.1, 0.3), 5) == "held"
-    assert scoring.judge(scoring.Estimate(float("nan"), float("nan"), float("nan")), 9) == "undecided"
+    assert scoring.judge(scoring.Estimate(0.2, 0.1, 0.3), 4, 3) == "undecided"
+    assert scoring.judge(scoring.Estimate(0.2, 0.1, 0.3), 5, 2) == "held"
+    assert scoring.judge(scoring.Estimate(0.2, 0.1, 0.3), 5, 1) == "undecided"
+    assert scoring.judge(scoring.Estimate(float("nan"), float("nan"), float("nan")), 9, 3) == "undecided"
 
 
 def test_every_claim_and_row_is_of_a_set_that_is_trained() -> None:
