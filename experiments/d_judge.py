@@ -7,7 +7,8 @@ sweep; *mIoU* is against the true labels. Rows between show what gives the simul
 drops swapped for the recorded ones. The null is the recorded sweep with 1 cm of noise on its ranges, and the next
 recorded sweep; the negative control is boxes and CAD with one noiseless ray a beam.
 
-The draw of intensities was chosen on 02 and 05 with a judge of the same kind (decision 0049); 04 and 06 were not seen.
+The tables of the draw of intensities were chosen on 02 and 05 with an earlier judge, what of it is drawn on 00
+(decision 0049). On 02 the present law was looked at once; 04, 05 and 06 were not.
 """
 
 from __future__ import annotations
