@@ -19,6 +19,7 @@ SLOW = (
     "c_sparse",
     "d_intensity",
     "d_judge",
+    "d_openset",
     "d_raydrop",
     "d_realism",
     "d_transfer",
