@@ -81,9 +81,8 @@ def import_model(text: str) -> Model:
         return found
     classes = getattr(found, "classes", getattr(module, "CLASSES", None))
     if classes is None:
-        raise InputError(
-            f"model '{text}': names no classes; set {text.partition(':')[2]}.classes, or CLASSES in its module, to a list"
-        )
+        name = text.partition(":")[2]
+        raise InputError(f"model '{text}': names no classes; set {name}.classes, or CLASSES in its module, to a list")
     return wrap_function(found, classes, getattr(found, "takes", "points"), f"model '{text}'")
 
 

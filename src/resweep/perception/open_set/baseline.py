@@ -3,9 +3,12 @@
 1. Each return gets the class of the highest score, and a measure of how unknown it is (`Measure`).
 2. A return is *strange* where the measure is above that of the share ``quantile`` of the above-ground returns of
    recordings that hold no unknown objects: those that the model was trained on. No scene with unknown objects is used.
-3. Strange returns and those of things, above ground, are clustered by their distance (`find_clusters`).
-4. A cluster is unknown if at least ``strange_share`` of it is strange, else it is an instance of the thing that most of
-   it was called. Clusters that are too small or too large for an object keep their classes, without an instance.
+3. All returns above ground are clustered by their distance (`find_clusters`). What has the size of an object is
+   unknown if at least ``strange_share`` of it is strange, and a thing if half of it was called one.
+4. In what is larger, such as cars along a hedge, the returns of things alone are clustered again. Unknown objects are
+   therefore found where they stand free: strange parts of hedges and walls are no objects.
+
+All other returns keep their class, and have no instance.
 """
 
 from __future__ import annotations
@@ -86,13 +89,13 @@ class OpenSetBaseline:
         return self.model.find_truth(label, labels)
 
     def group(self, points: Array, kind: Array, above: Array, strange: Array) -> Segments:
-        """Instances of points (n, 3) of which the answers, and those above ground and strange (n,), are known."""
+        """Instances of points (n, 3) whose answers ``kind`` are known, and which are ``above`` ground and ``strange``."""
         names = self.classes
         unknown = names.index(UNKNOWN_CLASS)
         thing = np.array([name in THINGS for name in names])
         kind, instance = kind.copy(), np.zeros(len(kind), np.int64)
         free = np.zeros(len(kind), bool)
-        for rows in (np.flatnonzero(above), np.flatnonzero(above & (strange | thing[kind]))):
+        for rows in (np.flatnonzero(above), np.flatnonzero(above & thing[kind])):
             rows = rows[~free[rows]]
             for own in self._list_objects(rows, points):
                 free[own] = True

@@ -29,7 +29,8 @@ def find_clusters(
     """
     if not len(points):
         return np.zeros(0, np.int64)
-    voxels = np.unique(np.floor(np.asarray(points, np.float64) / _VOXEL_M), axis=0, return_inverse=True)[1].reshape(-1)
+    cubes = np.floor(np.asarray(points, np.float64) / _VOXEL_M)
+    voxels = np.unique(cubes, axis=0, return_inverse=True)[1].reshape(-1)
     return _number(_connect(_average(points, voxels), radius_m, radius_per_m, max_radius_m)[voxels])
 
 
