@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from experiments.tables import page, paper
+
 # By name: what each figure is, where it stands in the JSON (keys, separated by slashes; several for several columns),
 # and how it is written, alike in all columns or each in its own way; what is None is written as a dash.
 Row = tuple[str, str | tuple[str | None, ...], str | tuple[str, ...]]
@@ -34,7 +36,9 @@ _COMPARED = {
 _ON_SHARED = ("within 10 cm", "RMSE", "C2C", "thin C2C", "thin C2C, one sweep", "false near hits")
 COLUMNS: dict[str, tuple[str, ...]] = {
     "benchmarks/build": ("street, 60 sweeps", "SemanticKITTI 00, 10 sweeps", "the same without labels"),
+    "experiments/d_tables": ("D", "city", "from", "to", "SemanticKITTI", "from", "to", "city", "SemanticKITTI"),
     "experiments/d_judge": ("mIoU", "agreement", "on 02", "on 05", "on 04", "on 06"),
+    "experiments/d_cars": ("hit F1 before", "after", "return F1 before", "after ", "same class before", "after  "),
     "experiments/c_sparse": ("nuScenes 8 (settings were chosen on it)", "nuScenes 12", "Argoverse 2, sweep 1"),
     "experiments/c_compare": ("compared with", "better", "at most by", "on", "than"),
     "experiments/c_heldout": ("drawn return", "most likely return"),
@@ -58,12 +62,31 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "benchmarks/floor": ("sweeps a second", "over Embree, rays as fired", "over Embree, rays in our order"),
 }
 _JUDGED = (
-    "real", "real, 1 cm of noise (null)", "real, only beams that we return", "ours", "ours, no noise",
-    "ours, most likely returns", "our geometry, recorded intensities", "real geometry, our intensities",
-    "real geometry, our mean intensities",
+    "real", "real, 1 cm of noise (null)", "next real sweep (null)", "real, only beams that we return", "ours",
+    "ours, no noise", "ours, most likely returns", "our geometry, recorded intensities",
+    "real geometry, our intensities", "recorded values, our drops", "our values, recorded drops",
+    "boxes and CAD (negative control)",
 )  # fmt: skip
 
+_OF_SIZES = tuple(f"{short}_{field}" for short in page.SHORT.values() for field in page.FIELDS)
+_VERDICTS = tuple(f"{short}_verdict" for short in page.SHORT.values())
+_SHARE = "{:.1%}"
+
 ROWS: dict[str, tuple[Row, ...]] = {
+    "experiments/d_tables": (
+        *(
+            (title, (f"cells/{title}/paper", *(f"cells/{title}/{key}" for key in _OF_SIZES), None, None), _SHARE)
+            for title in (page.title_row(row, metric) for row in paper.ROWS for metric in row.figures)
+        ),
+        *(
+            (
+                title,
+                (None, *(f"cells/{title}/{key}" for key in (*_OF_SIZES, *_VERDICTS))),
+                (_SHARE,) * 7 + ("{}",) * 2,
+            )
+            for title in (page.title_claim(claim) for claim in paper.CLAIMS)
+        ),
+    ),
     "experiments/d_judge": tuple(
         (
             cloud,
@@ -71,6 +94,19 @@ ROWS: dict[str, tuple[Row, ...]] = {
             "{:.3f}",
         )
         for cloud in _JUDGED
+    ),
+    "experiments/d_cars": tuple(
+        (
+            f"{kind}: {part}",
+            tuple(
+                path
+                for figure in ("hit_f1", "return_f1", "same_class")
+                for path in (f"before/mean/{kind}/{part}/{figure}", f"mean/{after}/{part}/{figure}")
+            ),
+            "{:.1%}",
+        )
+        for kind, after in (("standing", "standing"), ("moving", "moving, followed"))
+        for part in ("all", "wheels", "body", "windows", "roof")
     ),
     "benchmarks/build": tuple(
         (title, tuple(f"builds/{build}/{key}" for build in ("street_60", "labelled", "unlabelled")), form)

@@ -60,7 +60,7 @@ def make_table(folder: str, name: str) -> str:
     machine = f", {result['cpu']}, {result['cores']} cores" if "cpu" in result else ""
     size = "the small version (`--fast`)" if result.get("fast") else "the whole run"
     if missing := len(result.get("missing", ())):
-        size += f" but for {missing} worlds that were not built"
+        size += f" but for {missing} {result.get('missing_what', 'worlds that were not built')}"
     return "\n".join([*lines, "", f"*`python -m {folder}.{name}`, {size}{machine}.*"])
 
 

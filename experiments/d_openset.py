@@ -16,8 +16,7 @@ Intervals are of bootstraps over sweeps.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,10 +25,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import resweep as rs
-from experiments.c_places import DATA, known_street
+from experiments.d_judge import HELD, SPLITS, Split, open_judge, open_place
 from experiments.kept_results import Figures, KeptResults
 from experiments.presenting import console, figure, main, table
-from resweep.learn.segmenter import SegmenterConfig, learn_segmenter
 from resweep.perception.open_set import (
     THINGS,
     UNKNOWN_CLASS,
@@ -52,7 +50,6 @@ from resweep.sweep import Sweep
 
 CHOSEN_ON = ("03",)
 SWEEPS = (2, 5, 8)  # poses of each sequence; the world is built without sweep 5
-HELD = 5
 FITTED_ON = (1, 4, 7)  # sweeps of each training sequence from which the threshold is taken
 MEASURES = ("energy", "softmax", "distance")
 RECORDED, WITHOUT, ALL = "recorded", "without", "all scenes"
@@ -67,21 +64,8 @@ METRICS: dict[str, tuple[str, str, float | None, float | None]] = {
 }
 _FIRST_INSTANCE = 1_000_000  # of what is put in; recorded instances are below
 _DRAWS = 1000
-_VIEW_M, _PICTURED = 25.0, ("animals crossing", "construction blocking")
-
-
-@dataclass(frozen=True)
-class Split:
-    """Sequences that the segmenter ``name`` is trained on, and those in whose worlds the scenes are."""
-
-    name: str
-    train: tuple[str, ...]
-    test: tuple[str, ...]
-
-
-SPLITS = (Split("A", ("00", "03", "04", "06"), ("02", "05")), Split("B", ("00", "02", "03", "05"), ("04", "06")))
 _FAST = Split("street", ("street",), ("street",))
-Models = Callable[[rs.Log], dict[str, OpenSetModel]]
+_VIEW_M, _PICTURED = 25.0, ("animals crossing", "construction blocking")
 
 
 def run(
@@ -106,33 +90,19 @@ def run(
         raise SystemExit(f"--only {only}: no such sequence; known are {', '.join(SPLITS[0].test + SPLITS[1].test)}")
     sweeps = [row for place in places.values() for row in place["sweeps"]]
     rows = [row for model in chosen for row in make_rows(model, [row for row in sweeps if row["model"] == model])]
-    pictures = next(iter(places.values()))["pictures"]
+    figures = {
+        model: {f"{row['test']}, {row['metric']}": row["value"] for row in rows if row["model"] == model}
+        for model in chosen
+    }
+    pictures = places[max(places, key=lambda name: len(places[name]["pictures"]))]["pictures"]
     return {
         "places": list(places),
         "models": list(chosen),
         "scenes": len(sweeps) // len(chosen),
         "rows": rows,
+        "figures": figures,
         "_pictures": pictures,
     }
-
-
-def open_place(name: str) -> rs.Log:
-    """A sequence of SemanticKITTI, or a small street."""
-    if name == "street":
-        return known_street(36.0, 3, 600).log
-    return rs.open_log(DATA / "semantickitti_mini" / "sequences" / name)
-
-
-def open_segmenter(split: Split, folder: Path, fast: bool) -> Path:
-    """The segmenter of a split, trained if it is absent on all sweeps of its logs but the last, which choose."""
-    path = folder / f"{split.name}.model"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        logs = [open_place(name) for name in split.train]
-        quick = {"epochs": 1, "steps": 2, "network": {"width": 4, "levels": 2}} if fast else {}
-        config = SegmenterConfig.model_validate(quick)
-        learn_segmenter([log[:-1] for log in logs], path, config, validate=[log[-1:] for log in logs])
-    return path
 
 
 def open_world(name: str, log: rs.Log, folder: Path) -> rs.World:
@@ -146,7 +116,7 @@ def open_world(name: str, log: rs.Log, folder: Path) -> rs.World:
 
 def open_models(split: Split, folder: Path, chosen: Sequence[str], fast: bool, log: rs.Log) -> dict[str, OpenSetModel]:
     """The models by name: baselines fitted to the sequences that the segmenter was trained on, and those of users."""
-    segmenter = load_segmenter(open_segmenter(split, folder, fast))
+    segmenter = load_segmenter(open_judge(split, folder, fast))
     known = [sweep for name in split.train for sweep in _pick(open_place(name), FITTED_ON)]
     found: dict[str, OpenSetModel] = {}
     for name in chosen:
@@ -203,10 +173,12 @@ def make_rows(model: str, sweeps: Sequence[dict[str, Any]]) -> list[dict[str, An
         for metric, (name, part, simulated, real) in METRICS.items():
             if name == UNKNOWN_CLASS and test in (WITHOUT, RECORDED):
                 continue  # nothing unknown was put in
-            value, low, high = find_interval([Quality(*counts.get(name, (0.0, 0, 0, 0))) for counts in own], part)
+            items = [Quality(*counts.get(name, (0.0, 0, 0, 0))) for counts in own]
+            value, low, high = find_interval(items, part)
             paper = real if test == RECORDED else simulated
-            given = {"table": "8", "train": "recorded", "test": test, "model": model, "metric": metric, "paper": paper}
-            rows.append({**given, "value": value, "low": low, "high": high})
+            objects = sum(item.tp + item.fn for item in items)
+            given = {"table": "8", "train": "recorded", "test": test, "model": model, "metric": metric}
+            rows.append({**given, "value": value, "low": low, "high": high, "paper": paper, "objects": objects})
     return rows
 
 

@@ -54,12 +54,15 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.label_mapping import relabel as relabel
     from resweep.labels import LabelSet as LabelSet
     from resweep.labels import load_labels as load_labels
+    from resweep.learn.detector import learn_detector as learn_detector
     from resweep.learn.segmenter import learn_segmenter as learn_segmenter
     from resweep.learn.semantics import learn_semantics as learn_semantics
     from resweep.log import Log as Log
     from resweep.map import Map as Map
     from resweep.objects import ObjectConfig as ObjectConfig
     from resweep.objects import build_bank as build_bank
+    from resweep.perception.judging import Judgement as Judgement
+    from resweep.perception.judging import judge as judge
     from resweep.pose import Trajectory as Trajectory
     from resweep.pose import from_xyz_rpy as from_xyz_rpy
     from resweep.register import AlignConfig as AlignConfig
@@ -107,6 +110,7 @@ _PUBLIC = {
     "HybridConfig": "resweep.build",
     "InputError": "resweep.errors",
     "Instances": "resweep.worlds",
+    "Judgement": "resweep.perception.judging",
     "LabelSet": "resweep.labels",
     "Log": "resweep.log",
     "Map": "resweep.map",
@@ -143,6 +147,8 @@ _PUBLIC = {
     "from_xyz_rpy": "resweep.pose",
     "holdout": "resweep.evaluation.holdout",
     "join": "resweep.register",
+    "judge": "resweep.perception.judging",
+    "learn_detector": "resweep.learn.detector",
     "learn_realism": "resweep.dataset.learning",
     "learn_segmenter": "resweep.learn.segmenter",
     "learn_semantics": "resweep.learn.semantics",

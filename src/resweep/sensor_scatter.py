@@ -117,8 +117,8 @@ class IntensityScatter(Spec):
         for name, values in (("shift", self.shift), ("spread", self.spread)):
             if lasers and _find_shape(values) != (kinds, lasers, ranges):
                 raise SettingsError(name, f"expected {kinds} × {lasers} × {ranges} values; build again")
-        for name, values in (("returns", self.returns), ("effective_returns", self.effective_returns)):
-            if values and _find_shape((values,)) != (1, kinds, ranges):
+        for name, counts in (("returns", self.returns), ("effective_returns", self.effective_returns)):
+            if counts and (len(counts) != kinds or {len(row) for row in counts} != {ranges}):
                 raise SettingsError(name, f"expected {kinds} × {ranges} numbers; build again")
         return self
 
@@ -197,9 +197,11 @@ class DropTable(Spec):
     """How often beams come back empty from a surface that the world holds, beyond its blind sectors."""
 
     range_edges_m: tuple[Number, ...]
+    """Edges (r) of the bins of range, metres."""
     incidence_edges_deg: tuple[Number, ...]
+    """Edges (i) of the bins of incidence, degrees from the normal."""
     intensity_edges: tuple[Number, ...]
-    """Edges of the bins of range (r), incidence (i) and expected intensity (j)."""
+    """Edges (j) of the bins of expected intensity."""
     probability: tuple[tuple[tuple[Share, ...], ...], ...]
     """Chance (r + 1, i + 1, j + 1) that a beam is lost."""
     error: tuple[tuple[tuple[Share, ...], ...], ...] = ()
@@ -269,9 +271,25 @@ class SensorScatter(Spec):
     """
 
     intensity: IntensityScatter | None = None
+    """Intensities, about those that are expected."""
     range: RangeNoise | None = None
+    """Ranges of surfaces."""
     drops: DropTable | None = None
+    """Returns that are lost."""
     correlation: ScatterCorrelation | None = None
+    """How much the scatter of intensities is alike; for people, it is not drawn."""
+
+    @property
+    def n_lasers(self) -> int:
+        """How many lasers the tables of intensities know."""
+        return 0 if self.intensity is None else len(self.intensity.response)
+
+    def carried_over(self, channels: int) -> SensorScatter:
+        """What holds of a sensor with so many channels: all of one with as many, else how the surfaces scatter."""
+        if self.n_lasers in (0, channels) or self.intensity is None:
+            return self
+        of_lasers = {"response": (), "shift": (), "spread": (), "next_weight": 0.0}
+        return SensorScatter(intensity=self.intensity.model_copy(update=of_lasers))
 
     def describe(self) -> str:
         """What is known, and how well, in a line."""

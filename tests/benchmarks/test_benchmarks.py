@@ -16,7 +16,7 @@ from resweep.errors import ResweepError
 
 ROOT = Path(__file__).resolve().parents[2]
 
-SLOW = ("build", "peers", "cluster", "learned", "memory", "streaming", "view", "dataset", "volumes")
+SLOW = ("build", "peers", "cluster", "learned", "memory", "streaming", "view", "dataset", "volumes", "perception")
 KEYS = {
     "build": ["sweeps_per_s_4", "unlabelled_ratio"],
     "floor": [
@@ -36,6 +36,7 @@ KEYS = {
     "streaming": ["ratio", "ratio_with_loading", "short_gb", "long_gb", "memory_growth"],
     "cluster": ["efficiency_2_workers", "simulate_ratio_2_workers", "dataset_ratio_2_workers"],
     "grassland": ["beams_per_hectare", "volumes_per_hectare", "beams_per_core_s", "bytes_per_volume"],
+    "perception": ["train_detector_s", "detect_sweeps_per_s", "segment_sweeps_per_s"],
     "learned": ["drop_sweeps_per_s", "train_s", "share_of_budget"],
     "growth": ["triangles", "sweep_s", "threads", "threads_sweep_s"],
     "peers": [

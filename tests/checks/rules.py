@@ -15,7 +15,9 @@ from tests.checks.untrusted_reads import find_lax_json, find_untrusted_reads
 
 ROOT = Path(__file__).resolve().parents[2] / "src" / "resweep"
 # Rooms that store nothing: what they show may differ in the last digit. References are for tests.
-STORES_NOTHING = re.compile(r"(viewer|cli|evaluation)/|sensors/pattern_plot\.py|portable\.py|.*reference(/|\.py)")
+STORES_NOTHING = re.compile(
+    r"(viewer|cli|evaluation|perception/judging)/|sensors/pattern_plot\.py|portable\.py|.*reference(/|\.py)"
+)
 # What opens files for all others, files of the package and of the system, and files that this program alone writes and
 # reads: locks, caches, unfinished work and what is too large for the memory.
 _OPENS = r"files/untrusted\.py|remote/paths\.py|config\.py|io/ros/bounded_files\.py"

@@ -34,6 +34,7 @@ VERBS = {
     "merge": "a dataset",
     "sensors": "a spec",
     "label": "a log",
+    "learn detector": "a model",
     "learn raydrop": "a model",
     "learn semantics": "a model",
     "learn segmenter": "a model",

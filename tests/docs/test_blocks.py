@@ -34,6 +34,7 @@ ELSEWHERE = {
     "nuscenes.md": "tests/external runs it where nuscenes-devkit is installed",
     "object-stores.md": "tests/remote reads and writes by URL, against a server",
     "cluster.md": "tests/cluster runs such on the workers of a cluster",
+    "perception.md": "needs trained models; tests/perception and tests/learn train some",
     "learning.md": "needs a trained model; tests/learn trains one",
 }
 # Settings that are smaller here: what stands on the page, and what runs.

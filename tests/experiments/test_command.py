@@ -17,6 +17,7 @@ SLOW = (
     "c_losses",
     "c_refine",
     "c_sparse",
+    "d_cars",
     "d_intensity",
     "d_judge",
     "d_openset",
@@ -26,7 +27,7 @@ SLOW = (
 )
 ELSEWHERE = (
     "a_table1", "b_figure3", "b_figure5", "b_figure7", "b_figure8", "b_figure10", "c_tables", "d_hidden_car",
-    "d_motion", "d_objects", "d_search",
+    "d_motion", "d_objects", "d_search", "d_tables",
 )  # fmt: skip
 
 

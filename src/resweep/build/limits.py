@@ -9,6 +9,7 @@ import numpy as np
 
 from resweep.build.plan import Plan
 from resweep.build.refine.blind_sectors import BlindSectors, RangeLimit
+from resweep.build.refine.losses import learn_losses
 from resweep.build.refine.refine_beams import EMPTY_RANGE_M
 from resweep.build.store import LayerStore, MapStore
 from resweep.calibrate.scatter.estimate import estimate_scatter
@@ -16,15 +17,18 @@ from resweep.calibrate.scatter.scatter_pair import ScatterPair, pair_sweeps
 from resweep.calibration import Calibration
 from resweep.log import Log
 from resweep.map.accumulate import find_mappable
-from resweep.map.beams import extract_beams
+from resweep.map.beams import Beams, extract_beams
+from resweep.pose import Array
 from resweep.progress import track
 from resweep.simulate import Retracer
+from resweep.simulate.loss_map import LossMap
 from resweep.simulate.recorded_sensor import make_recorded_sensor
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import Layer, World
 
 _MIN_SWEEPS, _MAX_SWEEPS = 6, 12  # that are looked at: half of the log's, spread over it
 _QUICK_SWEEPS = 3  # by a quick build
+_LOSS_SWEEPS = 40  # at most, of which empty beams are looked at
 _NEAR_M = 120.0  # around a sweep, within which the layers are looked at
 
 
@@ -36,6 +40,7 @@ def estimate_limits(
     What was completed (`resweep.build.complete`) says nothing, nor does what lies beyond 120 m of a sweep.
     """
     layers.near(store.origin, 0.0)  # the layers are computed here, in stages of their own
+    losses: LossMap | None = None
     sectors, limit = BlindSectors(), RangeLimit()
     slope = 0.0 if log.sensor is None else log.sensor.beam_slope
     numbers = np.unique(np.linspace(0, len(log) - 1, count_sweeps(len(log), plan.config.quick)).astype(int))
@@ -48,18 +53,44 @@ def estimate_limits(
         if not near:
             continue
         if retracer is None or not _are_same(near, around):
-            retracer, around = _fire_at(near, log, store), near
+            retracer, around, losses = _fire_at(near, log, store), near, LossMap.of(near)
         scene = retracer.tracer.scene
-        beams = extract_beams(sweep, store.origin, find_mappable(sweep, plan.config.map, plan.labels), EMPTY_RANGE_M)
+        beams = _extract_beams(sweep, store, plan)
         sectors.add(sweep, beams, scene, slope, EMPTY_RANGE_M)
         limit.add(beams, scene, slope, EMPTY_RANGE_M)
         fired.append((sweep, retracer.sweep(sweep, number)))
     found = replace(
-        calibration, blind=sectors.find_shares(), range_limit_m=limit.find(), intensity_scale=log.full_scale
+        calibration, blind=sectors.find_shares(losses), range_limit_m=limit.find(), intensity_scale=log.full_scale
     )
     gains = [found.find_gain(sweep.beam_ring) for sweep, _ in fired]
     pairs = [_pair(sweep, simulated, found, plan) for sweep, simulated in fired]
+    if losses is not None:
+        pairs = [_add_losses(pair, losses, store.origin) for pair in pairs]
     return replace(found, scatter=estimate_scatter(pairs, gains, plan.labels.known))
+
+
+def record_losses(log: Log, store: MapStore, layers: LayerStore, plan: Plan, progress: bool = False) -> LayerStore:
+    """The layers with the share of beams that come back empty from each splat; those of tiles as they are."""
+    present = layers.whole
+    if not present:
+        return layers
+    slope = 0.0 if log.sensor is None else log.sensor.beam_slope
+    scene = _fire_at([layer for layer in present if layer.name != "completed"], log, store).tracer.scene
+    seen = BlindSectors()
+    numbers = np.unique(np.linspace(0, len(log) - 1, min(len(log), _LOSS_SWEEPS)).astype(int)).tolist()
+    for sweep in track(log[numbers], "finding what returns nothing", show=progress):
+        seen.add(sweep, _extract_beams(sweep, store, plan), scene, slope, EMPTY_RANGE_M)
+    return layers.with_whole(learn_losses(present, seen))
+
+
+def _extract_beams(sweep: Sweep, store: MapStore, plan: Plan) -> Beams:
+    return extract_beams(sweep, store.origin, find_mappable(sweep, plan.config.map, plan.labels), EMPTY_RANGE_M)
+
+
+def _add_losses(pair: ScatterPair, losses: LossMap, origin: Array) -> ScatterPair:
+    """The pair whose beams may also be lost on what they hit."""
+    lost = np.where(pair.surface, losses.find(np.asarray(pair.points - origin, np.float32)), 0.0)
+    return replace(pair, blind=1.0 - (1.0 - pair.blind) * (1.0 - lost))
 
 
 def count_sweeps(sweeps: int, quick: bool) -> int:

@@ -160,6 +160,7 @@ def _build(log: Log, plan: Plan, path: Path | None, run: BuildRun, memory: int, 
         store = choose_kinds(store, plan)
         layers = fit(store, plan)
         layers = refine(layers, plan)
+        layers = record_losses(lasers, store, layers, plan, run)
         sensor = estimate_limits(lasers, store, layers, plan, run)
         return assemble(prepared, lasers, store, layers, sensor, plan, path, overwrite)
 
@@ -216,6 +217,15 @@ def refine(layers: LayerStore, plan: Plan) -> LayerStore:
     if plan.config.refine != "none":
         layers = layers.add_step(partial(refine_part, plan=plan, scales=layers.scales))
     return layers.add_step(partial(record_part, plan=plan))
+
+
+def record_losses(
+    lasers: CalibrationResult | None, store: MapStore, layers: LayerStore, plan: Plan, run: BuildRun
+) -> LayerStore:
+    """The layers with the share of beams that come back empty from each splat, where lasers are calibrated."""
+    if lasers is None or plan.stationary or not isinstance(plan.config, HybridConfig):
+        return layers
+    return limits.record_losses(lasers.log, store, layers, plan, run.progress)
 
 
 def estimate_limits(

@@ -81,6 +81,15 @@ class LayerStore(Protocol):
         """The layers after a further step for each part."""
         ...
 
+    @property
+    def whole(self) -> Layers | None:
+        """All layers after all steps; None where no more than parts of them fit into memory."""
+        ...
+
+    def with_whole(self, layers: Layers) -> LayerStore:
+        """The same map with other ``layers``, of a store that has the ``whole``."""
+        ...
+
     def near(self, place: Array, radius_m: float) -> Layers:
         """The layers around a place (3,) in the world, to ``radius_m`` at least; all steps are done then."""
         ...

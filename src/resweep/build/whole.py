@@ -105,6 +105,15 @@ class WholeLayers:
         """The layers after a further step."""
         return WholeLayers(self.store, self.scales, (*self.steps, step))
 
+    @property
+    def whole(self) -> Layers:
+        """All layers."""
+        return self.layers
+
+    def with_whole(self, layers: Layers) -> WholeLayers:
+        """The same map with other layers."""
+        return WholeLayers(self.store, self.scales, (lambda part, before: layers,))
+
     def near(self, place: Array, radius_m: float) -> Layers:
         """All layers."""
         return self.layers

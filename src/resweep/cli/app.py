@@ -34,6 +34,7 @@ from resweep.cli.verbs.demo import demo
 from resweep.cli.verbs.drive import drive
 from resweep.cli.verbs.evaluate import evaluate
 from resweep.cli.verbs.info import info
+from resweep.cli.verbs.judge import judge
 from resweep.cli.verbs.label import label
 from resweep.cli.verbs.learn import learn
 from resweep.cli.verbs.merge import merge
@@ -118,6 +119,7 @@ VERBS: dict[Callable[..., None], tuple[str, tuple[str, ...]]] = {
     dataset: ("Simulation", ("output", "set_", "workers", "template", "as_json")),
     evaluate: ("Evaluation", ("output", "holdout", "method", "per_class", "as_json")),
     compare: ("Evaluation", ("output", "as_json")),
+    judge: ("Evaluation", ("model", "world", "holdout", "output", "as_json")),
     info: ("Logs", ("everything", "labels", "as_json")),
     convert: ("Logs", ("format", "frame", "labels", "odometry", "overwrite")),
     merge: ("Logs", ("output", "as_json")),

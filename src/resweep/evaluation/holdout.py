@@ -66,16 +66,14 @@ def holdout(
 
     Example: ``print(rs.holdout(rs.open_log("kitti/sequences/00"), [5]))``
     """
-    chosen, rest = _split(log, held)
+    chosen, rest = split_sweeps(log, held)
     if realism is not None:
         realism.check_scale(log.intensity_scale)
     log = prepare_drive(log)
     begun, checkpoints = time.perf_counter(), Checkpoints()
     world: World | StreamedWorld
     if build is None:
-        if partial is not None:
-            checkpoints = open_checkpoints(Path(partial), log[rest], resolve(log[rest], config, memory=memory))
-        world = rs_build(log[rest], config, memory=memory, progress=progress, checkpoints=checkpoints)
+        world, checkpoints = build_without(log, rest, config, memory, partial, progress)
     else:
         world = build(log[rest])
     build_s = None if checkpoints.kept else time.perf_counter() - begun
@@ -113,7 +111,22 @@ def holdout(
     )
 
 
-def _split(log: Log, held: Sequence[int]) -> tuple[list[int], list[int]]:
+def build_without(
+    log: Log,
+    rest: Sequence[int],
+    config: BuildConfig | None = None,
+    memory: int | str | None = None,
+    partial: str | Path | None = None,
+    progress: bool = False,
+) -> tuple[World | StreamedWorld, Checkpoints]:
+    """A world of the sweeps ``rest`` of a log, by the arguments of `holdout`, and what was found in ``partial``."""
+    checkpoints = Checkpoints()
+    if partial is not None:
+        checkpoints = open_checkpoints(Path(partial), log[rest], resolve(log[rest], config, memory=memory))
+    return rs_build(log[rest], config, memory=memory, progress=progress, checkpoints=checkpoints), checkpoints
+
+
+def split_sweeps(log: Log, held: Sequence[int]) -> tuple[list[int], list[int]]:
     """The numbers of the sweeps that are held out, and those of the others."""
     chosen = sorted({int(index) for index in held})
     for index in chosen:

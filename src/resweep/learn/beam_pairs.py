@@ -121,7 +121,7 @@ def make_pairs(
             world, actors = build(log[rest], log)
             retracer = Retracer.for_log(world, log, actors=actors, seed=config.seed, threads=threads).with_hits()
             for at in missing:
-                found[at] = pair = _make(retracer, log, at, mappable)
+                found[at] = pair = make_pair(retracer, log, at, mappable)
                 write_pair(kept, at, pair)
                 shown.advance(1, f"fold {fold + 1} of {len(folds)}")
     return [found[at] for at in wanted]
@@ -142,8 +142,8 @@ def _check(log: Log) -> None:
         )
 
 
-def _make(retracer: Retracer, log: Log, at: int, mappable: Mappable) -> BeamPair:
-    """The pair of one sweep of a log."""
+def make_pair(retracer: Retracer, log: Log, at: int, mappable: Mappable) -> BeamPair:
+    """The pair of one sweep of a prepared log; ``retracer`` is one `with_hits` in a world without that sweep."""
     real = log[at]
     layout = find_sensor_grid(real)
     simulated = retracer.sweep(real, at)

@@ -64,9 +64,12 @@ def draw_default(retracer: Retracer, simulated: Sweep, recorded: Sweep, index: i
         simulated.intensity[rows],
         simulated.extra["primitive"][rows] != VOLUMES,
     )
-    columns = (first.range, first.intensity, second.intensity)
     return DefaultScatter(
-        *(_spread(simulated, rows, values[rows]) for values in columns), left, _spread(simulated, rows, chance)
+        range=_spread(simulated, rows, first.range[rows]),
+        intensity=_spread(simulated, rows, first.intensity[rows]),
+        intensity_again=_spread(simulated, rows, second.intensity[rows]),
+        returned=left,
+        chance=_spread(simulated, rows, chance),
     )
 
 

@@ -31,12 +31,17 @@ class ReplayActors(NamedTuple):
 
 
 def replay_actors(
-    log: Log, world: World | StreamedWorld, bank: Bank, objects: Sequence[RecordedObject] | None = None
+    log: Log,
+    world: World | StreamedWorld,
+    bank: Bank,
+    objects: Sequence[RecordedObject] | None = None,
+    *,
+    itself: bool = True,
 ) -> ReplayActors:
     """Actors that move as the annotated objects of a log do; ``objects`` are those, if they are known already.
 
     An object is replaced by the asset of the bank that fits best by category, size and the side first seen. If the
-    bank has the object itself, cut out of this log, that one is taken.
+    bank has the object itself, cut out of this log, that one is taken; without ``itself`` any but that one.
     """
     first = find_free_instance(world)
     ego = log.trajectory
@@ -49,11 +54,14 @@ def replay_actors(
         if category not in bank.categories:
             left_out[category] = left_out.get(category, 0) + 1
             continue
-        motions = item.motions()
-        name = (
-            own.get((log.name, item.number))
-            or bank.rank(category, item.size_m, _find_view_angle(motions[0], ego))[0][0]
-        )
+        motions, same = item.motions(), own.get((log.name, item.number))
+        name = same if itself else None
+        if name is None:
+            ranked = [name for name, _ in bank.rank(category, item.size_m, _find_view_angle(motions[0], ego))]
+            name = next((name for name in ranked if name != same), None)
+        if name is None:  # the bank has no other
+            left_out[category] = left_out.get(category, 0) + 1
+            continue
         instance = first + len(tracks)
         tracks[instance] = item.number
         asset = bank[name]

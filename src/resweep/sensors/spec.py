@@ -13,6 +13,7 @@ from resweep.config import NotNegative, Positive, Spec
 from resweep.errors import SettingsError, nearest_names
 from resweep.pose import Array
 from resweep.quantities import Rate
+from resweep.sensor_scatter import SensorScatter
 from resweep.sensors.patterns import Pattern, Raster, Rosette, Spinning, TwoBlock
 from resweep.sensors.sensor_calibration import Detection, Lasers
 from resweep.sensors.sweep_size import check_sweep_size
@@ -22,6 +23,7 @@ Mode = Literal["first", "last", "strongest", "strongest-and-last", "multiple"]
 
 _MAX_DIVERGENCE_RAD = 0.1  # above it the figure is in another unit: the widest of the catalog has 0.013
 _MIN_COSINE = 0.1  # beyond 84 degrees of incidence, noise grows no more
+_RANGE_NOISES = ("range_noise_sigma_m", "range_noise_per_m", "range_noise_per_tan_m", "range_quantisation_m")
 _RETURNS_OF_MODE = {"strongest-and-last": 2, "multiple": 4}
 
 
@@ -179,6 +181,8 @@ class Sensor(Spec):
     """Errors of the beams' directions."""
     lasers: Lasers | None = None
     """How lasers differ in range and intensity; left out: not at all."""
+    scatter: SensorScatter | None = None
+    """How it scatters, as a recording showed; left out: intensities as the recording of the world did."""
 
     @field_validator("wavelength_nm")
     @classmethod
@@ -196,6 +200,8 @@ class Sensor(Spec):
             )
         if self.lasers is not None:
             self.lasers.check_rings(self.n_channels)
+        if self.scatter is not None:
+            self._check_scatter(self.scatter)
         if isinstance(self.pattern, Spinning | TwoBlock):
             self._check_rate()
         elif self.rotation_rate_hz is not None:
@@ -213,6 +219,28 @@ class Sensor(Spec):
         )
 
     __str__ = __repr__  # pydantic's prints every channel
+
+    def _check_scatter(self, scatter: SensorScatter) -> None:
+        if scatter.n_lasers > self.n_channels:
+            raise SettingsError(
+                "scatter.intensity.response",
+                f"has {scatter.n_lasers} lasers, but the sensor {self.n_channels} channels; leave response, shift and "
+                "spread out",
+            )
+        noises = {"intensity": ("intensity_noise_sigma",), "range": _RANGE_NOISES}
+        for part, names in noises.items():
+            given = [name for name in names if getattr(self.receiver, name) > 0.0]
+            if getattr(scatter, part) is not None and given:
+                raise SettingsError(
+                    f"scatter.{part}", f"receiver.{given[0]} is noise of the same kind; leave one of them out"
+                )
+
+    def with_scatter(self, scatter: SensorScatter) -> Sensor:
+        """The sensor with tables that a recording showed, as far as they hold of it, in place of its own noise."""
+        carried = scatter.carried_over(self.n_channels)
+        replaced = [name for name in _RANGE_NOISES if carried.range is not None]
+        replaced += ["intensity_noise_sigma"] if carried.intensity is not None else []
+        return self.with_(scatter=carried, **{f"receiver.{name}": 0.0 for name in replaced})
 
     def _check_rate(self) -> None:
         rate, low, high = self.rotation_rate_hz, self.rotation_rate_min_hz, self.rotation_rate_max_hz

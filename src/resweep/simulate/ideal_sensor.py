@@ -15,7 +15,7 @@ _POINTING = ("encoder_step_rad", "sigma_h_rad", "sigma_v_rad")
 
 
 def make_ideal_sensor(sensor: Sensor) -> Sensor:
-    """The sensor without noise, steps, and errors of its lasers and its pointing; beam and pattern stay."""
+    """The sensor without noise, scatter, steps, and errors of its lasers and its pointing; beam and pattern stay."""
     receiver = {f"receiver.{name}": 0.0 for name in _RECEIVER}
     pointing = {f"pointing.{name}": 0.0 for name in _POINTING}
-    return sensor.with_(lasers=None, **receiver, **pointing)
+    return sensor.with_(lasers=None, scatter=None, **receiver, **pointing)

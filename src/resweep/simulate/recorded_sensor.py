@@ -32,10 +32,10 @@ def make_recorded_sensor(log: Log) -> Sensor:
     """Beam and receiver of the sensor that recorded a log, without range noise; its pattern is not used.
 
     Where the sensor is unknown, each beam is one exact ray up to 200 m. There is no range noise either way: the
-    surfaces of a world built from a recording hold its noise already. Biases and gains of lasers are those of the
+    surfaces of a world built from a recording hold its noise already. Biases, gains and scatter are those of the
     world's calibration.
     """
     if log.sensor is None:
         return make_unknown_sensor()
     noises = ("range_noise_sigma_m", "range_noise_per_m", "range_noise_per_tan_m")
-    return log.sensor.with_(lasers=None, **{f"receiver.{name}": 0.0 for name in noises})
+    return log.sensor.with_(lasers=None, scatter=None, **{f"receiver.{name}": 0.0 for name in noises})

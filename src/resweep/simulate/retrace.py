@@ -22,6 +22,7 @@ from resweep.sensors.catalog import find_beam_slope
 from resweep.sensors.infer.inferred_drive import Preparation
 from resweep.simulate.beam_channels import NEEDED
 from resweep.simulate.empty_sweep_warning import EmptySweepWarning
+from resweep.simulate.loss_map import LossMap
 from resweep.simulate.prediction import PredictionConfig, add_blind_sectors
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.realism import RealismModel
@@ -44,7 +45,8 @@ class Retracer:
     With ``aligned`` each sweep is first registered to the world (`register`), which corrects its pose by centimetres.
     Beams hit ``actors`` where they are when each beam is fired, as in a `Simulator`. A learned model ``realism``
     changes sweeps as it does there, but not predictions. Intensities, ranges and lost beams scatter as the recording of
-    the world did (``world.calibration.scatter``), but for what ``realism`` draws; without ``noise`` they are the mean.
+    the world did (``world.calibration.scatter``), or as the spec of ``sensor`` says, but for what ``realism`` draws;
+    without ``noise`` they are the mean.
     """
 
     def __init__(
@@ -67,7 +69,8 @@ class Retracer:
         self.beam_slope = sensor.beam_slope if beam_slope is None and sensor is not None else beam_slope
         chosen = make_unknown_sensor() if sensor is None else sensor
         self.tracer = Tracer(world, chosen, actors, seed=seed, threads=threads)
-        self.noise = WorldNoise.of(self.calibration) if noise else None
+        own = None if sensor is None or sensor.scatter is None else WorldNoise(sensor.scatter)
+        self.noise = (own or WorldNoise.of(self.calibration)) if noise else None
         self._is_ideal = not noise
         if realism is not None or (self.noise is not None and world.observed is not None):
             self.tracer = self.tracer.with_hits()
@@ -104,6 +107,11 @@ class Retracer:
         """What sweeps are aligned with."""
         return Surfaces(self.world)
 
+    @cached_property
+    def _losses(self) -> LossMap | None:
+        """Where beams are lost on what they hit; of a streamed world that is not known."""
+        return LossMap.of(self.world.layers) if isinstance(self.world, World) else None
+
     @property
     def world(self) -> World | StreamedWorld:
         """The world that is traced."""
@@ -130,6 +138,14 @@ class Retracer:
         other.tracer = self.tracer.with_hits()
         other._keeps_blind = True
         other.noise, other._is_ideal = None, True
+        return other
+
+    def without_drops(self) -> Retracer:
+        """The same, whose sweeps lose no returns but those that a learned model drops; the rest scatters as before."""
+        other = copy.copy(self)
+        other._keeps_blind = True
+        if other.noise is not None:
+            other.noise = WorldNoise(other.noise.scatter.model_copy(update={"drops": None}))
         return other
 
     def find_pose(self, recorded: Sweep) -> Array:
@@ -212,9 +228,10 @@ class Retracer:
         origins = transform(place, start.astype(np.float64))
         around = np.array([origins.min(axis=0), origins.max(axis=0)]) if len(origins) else place[None, :3, 3]
         with self.tracer.covering(around + self.world.origin) as scene:
+            turned = portable.matmul(direction.astype(np.float64), place[:3, :3].T)
             found = scene.predict(
                 origins.astype(np.float32),
-                np.ascontiguousarray(portable.matmul(direction.astype(np.float64), place[:3, :3].T), np.float32),
+                np.ascontiguousarray(turned, np.float32),
                 measured,
                 sigma=how.sigma_m,
                 clutter=how.clutter,
@@ -226,6 +243,9 @@ class Retracer:
                 threads=self.tracer.threads,
             )
         blind = None if self.calibration is None else self.calibration.find_blind(recorded)
+        if self._losses is not None:
+            lost = self._losses.find_predictions(found, origins, turned)
+            blind = lost if blind is None else 1.0 - (1.0 - blind) * (1.0 - lost)
         return dict(found) if blind is None else add_blind_sectors(found, blind, how, self.sensor.range_max_m, measured)
 
     def _find_reach(self, recorded: Sweep) -> float:
@@ -263,7 +283,7 @@ class Retracer:
             beam_ring=recorded.beam_ring,
             beam_column=recorded.beam_column,
         )
-        seen = self._drop_unseen(traced, index)
+        seen = self._drop_unseen(traced, there, index)
         if self.realism is not None:
             labels = find_common_labels(self.world, self.tracer.actors.actors)
             seen = self.realism.run(
@@ -295,10 +315,11 @@ class Retracer:
         )
         return replace(noisy, extra={name: values for name, values in noisy.extra.items() if name not in NEEDED})
 
-    def _drop_unseen(self, sweep: Sweep, index: int) -> Sweep:
-        """The sweep without the returns that its sensor does not have: from too far off, or taken by blind sectors.
+    def _drop_unseen(self, sweep: Sweep, placed: Sweep, index: int) -> Sweep:
+        """The sweep without the returns that its sensor does not have: from too far off, or taken by blind sectors, or
+        lost on what was hit.
 
-        The latter are drawn by seed and number of the sweep.
+        The latter are drawn by seed and number of the sweep, which lies in the world as ``placed``.
         """
         far = sweep.range > self._find_reach(sweep)
         if far.any():
@@ -306,11 +327,18 @@ class Retracer:
             status = sweep.beam_status.copy()
             status[lost[status[lost] == BeamStatus.DROPPED]] = BeamStatus.OUT_OF_RANGE
             sweep = replace(sweep, beam_status=status)
-        blind = None if self.calibration is None or self._keeps_blind else self.calibration.find_blind(sweep)
-        if blind is None:
+        if self._keeps_blind:
+            return sweep
+        blind = None if self.calibration is None else self.calibration.find_blind(sweep)
+        chance = None if blind is None else blind[sweep.beam]
+        if self._losses is not None:
+            there = replace(sweep, pose=placed.pose, trajectory=placed.trajectory)
+            lost = self._losses.find_returns(there, self.world.origin)
+            chance = lost if chance is None else 1.0 - (1.0 - chance) * (1.0 - lost)
+        if chance is None:
             return sweep
         draw = np.random.Generator(np.random.Philox(key=[self.tracer.seed % 2**64, index])).random(sweep.n_beams)
-        return sweep.select((draw >= blind)[sweep.beam])
+        return sweep.select(draw[sweep.beam] >= chance)
 
     def run(self, log: Log) -> Log:
         """The drive of a log in this world, computed as it is read: its own beams, times and poses, sweep by sweep.

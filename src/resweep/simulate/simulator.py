@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +21,7 @@ from resweep.pose import Array, Trajectory, check_rigid
 from resweep.scenario import Actor
 from resweep.scenario.actors import find_common_labels
 from resweep.sensors import Firing, Rosette, Sensor, fire, load_sensor
+from resweep.simulate.beam_channels import NEEDED
 from resweep.simulate.ego import Box, Ego
 from resweep.simulate.empty_sweep_warning import EmptySweepWarning
 from resweep.simulate.ideal_sensor import make_ideal_sensor
@@ -48,7 +50,8 @@ class Simulator:
     frame. Beams whose axis hits it are not traced; their status is `BeamStatus.DROPPED`.
 
     Intensities scatter as those of the recording that the world was built from (``world.calibration.scatter``), unless
-    the sensor has a noise of its own. Without ``noise`` the sensor measures without errors.
+    the sensor has a noise of its own. A sensor whose spec has ``scatter`` draws ranges, intensities and lost beams from
+    that. Without ``noise`` the sensor measures without errors.
 
     ``realism`` is a learned model of the sensor (`resweep.load_realism`): which beams do not return, and the
     intensity of the others (`RealismModel.run`). The world must know how it was recorded.
@@ -75,6 +78,7 @@ class Simulator:
         self.tracer = Tracer(
             world, self._choose(chosen), actors, seed=_check_seed(seed), threads=int(threads), packet=packet
         )
+        self._own_noise = _find_own_noise(self.tracer.sensor)
         if realism is not None:
             self.tracer = self.tracer.with_hits()
         self.realism = realism
@@ -112,10 +116,16 @@ class Simulator:
         """The native scene, built on first use."""
         return self.tracer.scene
 
-    def with_sensor(self, sensor: Sensor | str) -> Simulator:
-        """A simulator of another sensor in the same world, which shares the native scene."""
+    def with_sensor(self, sensor: Sensor | str, *, noise: bool | None = None) -> Simulator:
+        """A simulator of another sensor in the same world, which shares the native scene.
+
+        It has ``noise`` or not; as this one if left out.
+        """
         chosen = load_sensor(sensor) if isinstance(sensor, str) else sensor
-        return self._with(self.tracer.with_sensor(self._choose(chosen)))
+        other = self._with(self.tracer)
+        if noise is not None:
+            other.noise, other._world_noise = noise, WorldNoise.of(self.world.calibration) if noise else None
+        return other._with(self.tracer.with_sensor(other._choose(chosen)))
 
     def with_actors(self, actors: Sequence[Actor]) -> Simulator:
         """A simulator of the same sensor and world with other actors; layers that are built already are shared."""
@@ -140,6 +150,7 @@ class Simulator:
         other.tracer = tracer
         if tracer.sensor is not self.tracer.sensor:
             other._fired = None
+            other._own_noise = _find_own_noise(tracer.sensor)
         other._empty_sweep_warning = EmptySweepWarning(self.world)
         return other
 
@@ -162,7 +173,8 @@ class Simulator:
             raise ResweepError("bare: the learned model needs to know how the world was recorded; leave it out")
         firing = self._fire(index)
         motion, begin = self._motion(pose, start, float(firing.time[-1]))
-        traced = self.tracer.trace(Pulses.from_firing(firing, self.ego), motion, start=begin, index=index, bare=bare)
+        tracer, plain = self._find_tracer(bare)
+        traced = tracer.trace(Pulses.from_firing(firing, self.ego), motion, start=begin, index=index, bare=plain)
         sweep = traced.to_sweep(
             pose=motion.at(begin) if len(motion) > 1 else motion.poses[0].copy(),
             timestamp=begin,
@@ -176,7 +188,8 @@ class Simulator:
         )
         sweep = self._empty_sweep_warning.check(sweep, index)
         if self.realism is None:
-            return self._add_noise(sweep, index)
+            noisy = self._add_noise(sweep, index)
+            return noisy if bare == plain else _strip(noisy)
         labels = find_common_labels(self.world, self.actors)
         sweep = self.realism.run(
             sweep,
@@ -191,10 +204,23 @@ class Simulator:
         return sweep if self.realism.predicts_intensity else self._add_noise(sweep, index)
 
     def _add_noise(self, sweep: Sweep, index: int) -> Sweep:
-        """The sweep with intensities that scatter as those of the recording did, unless the sensor's spec says how."""
+        """The sweep as the sensor's own tables scatter it, or with intensities that do as those of the recording."""
+        if self._own_noise is not None:
+            noisy = self._own_noise.add_to_own(
+                sweep, seed=self.seed, index=index, only_intensity=self.realism is not None, threads=self.threads
+            )
+            if self.realism is not None:
+                return noisy
+            return replace(noisy, extra={name: values for name, values in noisy.extra.items() if name not in NEEDED})
         if self._world_noise is None:
             return sweep
         return self._world_noise.add_to_other(sweep, self.sensor, seed=self.seed, index=index, threads=self.threads)
+
+    def _find_tracer(self, bare: bool) -> tuple[Tracer, bool]:
+        """What traces a sweep, and whether it gives what the sensor reports alone: its own tables need to know more."""
+        if self._own_noise is None or self.world.observed is None or self.realism is not None:
+            return self.tracer, bare
+        return self.tracer.with_hits(), False
 
     def _find_intensity_scale(self) -> float | None:
         """The full scale of intensities: that of the world's recording, or 1 in worlds that were not recorded."""
@@ -208,6 +234,8 @@ class Simulator:
         if not self.noise:
             return "none"
         spec = "of the sensor's spec"
+        if self._own_noise is not None:
+            return f"{spec}, as a recording showed"
         return spec if self._world_noise is None else f"{spec}, intensities of the world's recording"
 
     def _choose(self, sensor: Sensor) -> Sensor:
@@ -323,6 +351,16 @@ class Simulator:
                 f"{begin:.6f} to {begin + duration:.6f} s; extend it, or start the sweep elsewhere"
             )
         return pose.window(begin, begin + duration), begin
+
+
+def _find_own_noise(sensor: Sensor) -> WorldNoise | None:
+    """The tables of a sensor's spec; None if it has none."""
+    return None if sensor.scatter is None else WorldNoise(sensor.scatter)
+
+
+def _strip(sweep: Sweep) -> Sweep:
+    """The sweep with what the sensor itself reports, as a bare one is traced."""
+    return replace(sweep, extra={"primitive": sweep.extra["primitive"]}, boxes=None)
 
 
 def _check_seed(seed: int) -> int:

@@ -54,11 +54,21 @@ class WorldNoise:
             return sweep
         return scatter_range(sweep, self.scatter.range, seed=seed, index=index, threads=threads)
 
+    def add_to_own(self, sweep: Sweep, *, seed: int, index: int, only_intensity: bool, threads: int = 0) -> Sweep:
+        """A sweep of a sensor whose spec has these tables; with ``only_intensity`` a learned model changed the rest."""
+        return self.add_to_recorded(
+            sweep, _find_no_gain, seed=seed, index=index, only_intensity=only_intensity, own=False, threads=threads
+        )
+
     def add_to_other(self, sweep: Sweep, sensor: Sensor, *, seed: int, index: int, threads: int = 0) -> Sweep:
         """A sweep of another sensor with intensities that scatter as the surfaces do, unless its spec says how."""
         if self._intensity is None or sensor.receiver.intensity_noise_sigma > 0.0:
             return sweep
         return self._intensity.scatter(sweep, seed=seed, index=index, threads=threads)
+
+
+def _find_no_gain(ring: Array) -> Array:
+    return np.ones(len(ring), np.float32)
 
 
 class IntensityDraw:

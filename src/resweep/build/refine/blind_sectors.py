@@ -7,6 +7,8 @@ that come back empty.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from resweep import _core
@@ -15,6 +17,7 @@ from resweep.calibration import BLIND_BINS, find_blind_bins
 from resweep.map.beams import Beams
 from resweep.map.predicted import predict_beams
 from resweep.pose import Array
+from resweep.simulate.loss_map import LossMap
 from resweep.sweep import Sweep
 
 # Chosen by hand where a line names no source.
@@ -27,38 +30,67 @@ _STEPS = 200  # to which shares are rounded, so that a world stays small
 
 
 class BlindSectors:
-    """Counts, by ring and azimuth, of beams that hit the world and of those of them without return."""
+    """Beams that hit the world, by ring and azimuth, and which of them have no return.
+
+    Rows (m,): ``row`` is the ring times `BLIND_BINS` plus the bin of azimuth, ``empty`` marks those without return, and
+    ``place`` (m, 3) is where in the scene a beam ended, or would have ended.
+    """
 
     def __init__(self) -> None:
-        self._hit = np.zeros((0, BLIND_BINS))
-        self._empty = np.zeros((0, BLIND_BINS))
+        self._parts: list[tuple[Array, Array, Array]] = []
 
     def add(self, sweep: Sweep, beams: Beams, scene: _core.Scene, slope: float, empty_range_m: float) -> None:
-        """Count the beams of a sweep, given in its own frame and as ``beams`` around the scene's origin.
+        """Take the beams of a sweep, given in its own frame and as ``beams`` around the scene's origin.
 
         A beam that returned hit something; whether an empty one should have, the scene shows. Beams that ended on what
         the map does not hold do not count.
         """
-        counted = beams.returned & (beams.length <= RANGE_MAX_M)
-        empty = np.flatnonzero(~beams.returned & ~beams.find_hidden(empty_range_m))
-        counted[empty] = np.isfinite(predict_beams(scene, beams[empty], slope, RANGE_MAX_M)["range"])
-        ring = sweep.beam_ring[counted].astype(np.int64)
-        rings = max(len(self._hit), int(ring.max()) + 1 if len(ring) else 0)
-        self._hit, self._empty = (_with_rows(values, rings) for values in (self._hit, self._empty))
-        row = ring * BLIND_BINS + find_blind_bins(sweep.beam_direction[counted])
-        size = rings * BLIND_BINS
-        self._hit += np.bincount(row, minlength=size).reshape(rings, BLIND_BINS)
-        self._empty += np.bincount(row[~beams.returned[counted]], minlength=size).reshape(rings, BLIND_BINS)
+        returned = np.flatnonzero(beams.returned & (beams.length <= RANGE_MAX_M))
+        none = np.flatnonzero(~beams.returned & ~beams.find_hidden(empty_range_m))
+        expected = predict_beams(scene, beams[none], slope, RANGE_MAX_M)["range"]
+        hit = np.isfinite(expected)
+        beam = np.concatenate([returned, none[hit]])
+        reach = np.concatenate([beams.length[returned], expected[hit]])
+        row = sweep.beam_ring[beam].astype(np.int64) * BLIND_BINS + find_blind_bins(sweep.beam_direction[beam])
+        place = np.asarray(beams.origin[beam] + beams.direction[beam] * reach[:, None], np.float32)
+        self._parts.append((row, np.arange(len(beam)) >= len(returned), place))
+        self.__dict__.pop("_columns", None)
 
-    def find_shares(self) -> Array | None:
-        """The share (k, bins) of beams that come back empty; None if hardly any does."""
-        hit = self._hit.sum()
-        if hit == 0 or self._empty.sum() < _MIN_SHARE * hit:
+    @property
+    def row(self) -> Array:
+        """The ring and bin (m,) of each beam."""
+        return self._columns[0]
+
+    @property
+    def empty(self) -> Array:
+        """Whether each beam (m,) has no return."""
+        return self._columns[1]
+
+    @property
+    def place(self) -> Array:
+        """Where each beam ended or would have (m, 3) float32."""
+        return self._columns[2]
+
+    @cached_property
+    def _columns(self) -> tuple[Array, Array, Array]:
+        nothing = (np.zeros(0, np.int64), np.zeros(0, bool), np.zeros((0, 3), np.float32))
+        row, empty, place = (np.concatenate(columns) for columns in zip(nothing, *self._parts, strict=True))
+        return row, empty, place
+
+    def find_shares(self, losses: LossMap | None = None) -> Array | None:
+        """The share (k, bins) of beams that come back empty; None if hardly any does.
+
+        What beams lose on what they hit, by ``losses``, is no fault of the sensor.
+        """
+        lost = np.zeros(len(self.row)) if losses is None else losses.find(self.place)
+        size = (int(self.row.max(initial=-1)) // BLIND_BINS + 1) * BLIND_BINS
+        hits, empty = (np.bincount(self.row, values, size) for values in (1.0 - lost, self.empty - lost))
+        if hits.sum() == 0 or empty.sum() < _MIN_SHARE * hits.sum():
             return None
-        mean = self._empty.sum() / hit
-        share = (self._empty + _PRIOR_BEAMS * mean) / (self._hit + _PRIOR_BEAMS)
-        share = np.where((share >= _MIN_SHARE) & (self._hit > 0), share, 0.0)
-        return np.asarray(np.round(share * _STEPS) / _STEPS)
+        mean = empty.sum() / hits.sum()
+        share = np.maximum(empty + _PRIOR_BEAMS * mean, 0.0) / (hits + _PRIOR_BEAMS)
+        share = np.where((share >= _MIN_SHARE) & (hits > 0), share, 0.0)
+        return np.asarray(np.round(share * _STEPS) / _STEPS).reshape(-1, BLIND_BINS)
 
 
 class RangeLimit:
@@ -80,7 +112,3 @@ class RangeLimit:
         """Metres beyond which nothing returns; None if too few beams show that."""
         beyond = sum(int((ranges > self._farthest + _MARGIN_M).sum()) for ranges in self._predicted)
         return self._farthest if self._farthest > 0.0 and beyond >= _MIN_BEYOND else None
-
-
-def _with_rows(values: Array, rows: int) -> Array:
-    return np.concatenate([values, np.zeros((rows - len(values), values.shape[1]))])

@@ -151,6 +151,15 @@ class TiledLayers:
         """The layers after a further step for each tile."""
         return TiledLayers(self.store, self.tasks, self.scales, (*self.steps, step))
 
+    @property
+    def whole(self) -> None:
+        """None: they are on disk."""
+        return None
+
+    def with_whole(self, layers: Layers) -> TiledLayers:
+        """Tiles are never given as a whole."""
+        raise ValueError("layers in tiles are changed by steps")
+
     def near(self, place: Array, radius_m: float) -> Layers:
         """The layers of the tiles that come as near to a place (3,) in the world."""
         there = (place - self.store.origin)[None]

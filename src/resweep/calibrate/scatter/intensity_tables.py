@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -201,7 +202,7 @@ def _find_independent(
 
 def _find_spread(step: Array) -> float:
     """The spread of independent normal numbers whose differences have the absolute values ``step`` (n,)."""
-    return float(np.median(step)) / (_MEDIAN_OF_NORMAL * np.sqrt(2.0))
+    return float(np.median(step)) / (_MEDIAN_OF_NORMAL * math.sqrt(2.0))
 
 
 def _correlate(pairs: Sequence[ScatterPair], used: Sequence[Array], values: Sequence[Array], step: int) -> float:

@@ -11,6 +11,7 @@ from resweep.cli.options.declarations import argument, flag, parse_path, setting
 
 LogsOfSensor = Annotated[list[Path], argument("LOG...", "Recordings of one sensor; the last ones are held out.")]
 LabelledLogs = Annotated[list[Path], argument("LOG...", "Logs with labels.")]
+BoxedLogs = Annotated[list[Path], argument("LOG...", "Logs with boxes, or with labels that have instances.")]
 Validate = Annotated[
     list[Path] | None,
     typer.Option(
@@ -57,4 +58,13 @@ SettingsOfSegmenter = Annotated[
 ]
 LabellingModel = Annotated[
     Path, typer.Option("--model", "-m", metavar="MODEL", help="The folder that resweep learn semantics wrote.")
+]
+Judges = Annotated[
+    list[Path],
+    typer.Option(
+        "--model",
+        parser=parse_path,
+        metavar="MODEL",
+        help="The folder of a model that resweep learn wrote: a segmenter, a detector or a labeller; may be repeated.",
+    ),
 ]

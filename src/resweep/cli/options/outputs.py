@@ -24,6 +24,7 @@ SemanticModel = Annotated[Path, output("MODEL", "Folder of the model.")]
 BankOrPicture = Annotated[Path | None, output("OUT", "The bank to write; with --gallery, the PNG.")]
 PlotOrFit = Annotated[Path | None, output("PATH", "The PNG to write (NAME.png if left out), or the YAML of --fit.")]
 Report = Annotated[Path | None, output("PATH", "Also write the report, as .html or .json.")]
+Judgement = Annotated[Path | None, output("PATH", "Also write the judgement, as .html or .json.")]
 Comparison = Annotated[Path | None, output("PATH", "Also write the comparison, as .html or .json.")]
 PictureOrFilm = Annotated[Path, output("OUT", "A .png picture, or an .mp4 or .gif film.")]
 PictureOfSweep = Annotated[

@@ -20,6 +20,11 @@ LogOrWorld = Annotated[Path, argument("IN", "A sweep file, the folder of a log, 
 LogOrBank = Annotated[Path, argument("LOG|BANK", "A log with annotated boxes, or a bank.", show_default=False)]
 Simulated = Annotated[Path, argument("SIM|LOG", "Simulated sweep file or log; with --holdout, the real log.")]
 Real = Annotated[Path | None, argument("[REAL]", "Real sweep file, or the folder of a log.")]
+RecordedLog = Annotated[Path, argument("LOG", "The recording, a sweep file or the folder of a log.")]
+SimulatedBefore = Annotated[
+    Path | None,
+    option("--sim", "SIM", "In place of a world: the log that was simulated before.", parser=parse_path),
+]
 NuScenesFolders = Annotated[list[Path], argument("IN...", "Folders of nuScenes datasets.")]
 Anything = Annotated[
     Path,

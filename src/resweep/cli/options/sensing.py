@@ -18,6 +18,10 @@ World = Annotated[
         show_default=False,
     ),
 ]
+WorldOfJudge = Annotated[
+    str | None,
+    option("--world -w", "WORLD", "The world to simulate in: a saved world, a mesh file or scene:NAME."),
+]
 WorldOfLog = Annotated[str, typer.Option("--world", "-w", help="The world built from it, or any other.")]
 Up = Annotated[
     str | None,
@@ -79,6 +83,10 @@ Realism = Annotated[
 ]
 Ideal = Annotated[bool, flag("--ideal", "No noise: neither the scatter of the world's recording nor the sensor's own.")]
 Plot = Annotated[bool, flag("--plot", "Draw the firing pattern and the beam to a PNG.")]
+ScatterOf = Annotated[
+    Path | None,
+    typer.Option("--scatter", metavar="WORLD", help="Give the spec the scatter that the build of WORLD estimated."),
+]
 Fit = Annotated[str | None, typer.Option("--fit", metavar="LOG", help="Estimate the sensor that recorded LOG.")]
 
 # Where it drives, and among what.

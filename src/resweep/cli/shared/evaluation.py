@@ -16,6 +16,7 @@ from resweep.files.strict_json import format_json
 if TYPE_CHECKING:
     from resweep.build import BuildConfig
     from resweep.evaluation import Report
+    from resweep.log import Log
 
 
 def refuse(option: str, value: object, why: str) -> None:
@@ -65,13 +66,18 @@ def hold_out(
     log = open_posed(path, keep_going, **how)
     report_skipped(path, log)
     log = find_poses(log) if odometry else log
-    held = list(range(every - 1, len(log), every)) if every is not None else []
-    try:
-        held += [int(text) for text in (listed or "").split(",") if text.strip()]
-    except ValueError as error:
-        raise ResweepError(f"--holdout '{listed}': expected sweep numbers such as 5 or 3,7") from error
+    held = choose_held(log, listed, every)
     partial = None if output is None else find_partial(output)
     return holdout(log, held, config, realism=model, partial=partial, **options)
+
+
+def choose_held(log: Log, listed: str | None, every: int | None) -> list[int]:
+    """The sweeps that ``--holdout`` and ``--holdout-every`` name."""
+    held = list(range(every - 1, len(log), every)) if every is not None else []
+    try:
+        return held + [int(text) for text in (listed or "").split(",") if text.strip()]
+    except ValueError as error:
+        raise ResweepError(f"--holdout '{listed}': expected sweep numbers such as 5 or 3,7") from error
 
 
 def save_report(report: Report, output: Path | None, held: bool) -> None:

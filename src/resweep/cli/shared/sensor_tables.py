@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +18,26 @@ if TYPE_CHECKING:
     from resweep.sensors import Sensor
 
 
-def fit_to_log(log: str, output: Path | None, plot: bool, json: bool) -> None:
-    """Fit a sensor to a log, write and draw it if asked for, and print it."""
+def add_scatter(sensor: Sensor, world: Path) -> Sensor:
+    """The sensor with the scatter that the build of a world estimated, as far as it carries over."""
+    from resweep.worlds import load_world
+
+    calibration = load_world(world).calibration
+    if calibration is None or calibration.scatter is None:
+        raise ResweepError(f"{world}: knows no scatter; give a world that was built from a drive with intensities")
+    return sensor.with_scatter(calibration.scatter)
+
+
+def fit_to_log(log: str, output: Path | None, plot: bool, json: bool, scatter: Path | None = None) -> None:
+    """Fit a sensor to a log, with the scatter of a world if one is given; write, draw and print it."""
     from resweep.calibrate import fit_sensor
     from resweep.files import atomic_file
 
     if output is not None and output.suffix.lower() not in (".yaml", ".yml"):
         raise ResweepError(f"{output}: a fitted sensor is written as YAML; give -o NAME.yaml")
     found = fit_sensor(log, None if output is None else output.stem)
+    if scatter is not None:
+        found = replace(found, sensor=add_scatter(found.sensor, scatter))
     if output is not None:
         with atomic_file(output) as temporary:
             temporary.write_text(found.sensor.to_yaml(), encoding="utf-8")
@@ -138,5 +151,7 @@ def print_spec(sensor: Sensor, json: bool) -> None:
         return
     typer.echo(sensor.to_yaml(), nl=False)
     typer.echo(f"# {figures['pulses_per_sweep']:,} pulses in a sweep of {figures['sweep_period_s']:g} s")
+    if sensor.scatter is not None:
+        typer.echo(f"# scatter: {sensor.scatter.describe()}")
     if figures["azimuth_step_deg"]:
         typer.echo(f"# azimuth step {figures['azimuth_step_deg']:g}°")

@@ -9,12 +9,13 @@ import typer
 from resweep.cli.options import building, learning, outputs, recordings, running
 from resweep.cli.shared.commands import with_verbosity
 from resweep.cli.shared.writing import describe_work, locks
+from resweep.cli.verbs.learn_detector import detector
 from resweep.cli.verbs.learn_segmenter import segmenter
 from resweep.cli.verbs.learn_semantics import semantics
 
 learn = typer.Typer(
     name="learn",
-    help="Learn from recordings: which beams do not return, how bright returns are, what each point is.",
+    help="Learn from recordings: which beams do not return, how bright returns are, what points are, where cars are.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -67,6 +68,7 @@ def raydrop(
 _COMMON: dict[Callable[..., None], tuple[str, ...]] = {
     raydrop: ("output", "variant", "method", "transferable", "overwrite"),
     semantics: ("output", "validate", "test", "settings", "overwrite"),
+    detector: ("output", "validate", "test", "settings", "overwrite"),
     segmenter: ("output", "validate", "test", "settings", "overwrite"),
 }
 for _verb, _options in _COMMON.items():

@@ -109,9 +109,9 @@ def make_lidars(
         sensor = mount.load()
         own = int(key(seed, at)[0])
         if not lidars:
-            simulator = Simulator(world, sensor, actors=actors, seed=own, threads=threads)
+            simulator = Simulator(world, sensor, actors=actors, noise=mount.noise, seed=own, threads=threads)
         else:
-            simulator = lidars[0].simulator.with_sensor(sensor).with_seed(own)
+            simulator = lidars[0].simulator.with_sensor(sensor, noise=mount.noise).with_seed(own)
         simulator.ego = _make_body(vehicle, mount)
         lidars.append(MountedLidar(mount, sensor, simulator))
     return lidars

@@ -36,6 +36,8 @@ class LidarMount(Spec):
     """Turn about z, degrees counter-clockwise."""
     start_s: Moment = 0.0
     """When its first sweep begins, seconds from the start of the drive."""
+    noise: bool = True
+    """Whether it scatters; false gives the mean."""
 
     def load(self) -> Sensor:
         """The spec of the LiDAR."""

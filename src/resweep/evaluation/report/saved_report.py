@@ -15,11 +15,9 @@ from pydantic import (
     model_validator,
 )
 
-from resweep.errors import InputError, UnreadableFileError, nearest_names
+from resweep.errors import InputError, nearest_names
 from resweep.evaluation.metrics.metrics import METRICS
-from resweep.files.strict_json import parse_json
-from resweep.files.untrusted import MAX_JSON_BYTES, read_bytes
-from resweep.saved_record import SavedRecord, check_record
+from resweep.saved_record import SavedRecord, check_record, read_saved
 
 FORMAT, VERSION = "resweep-report", 1
 _LARGEST = 1e15  # of any figure: metres to the sun are 1.5e11, and larger ones fit no table
@@ -220,18 +218,7 @@ class SavedReport(SavedRecord):
 
 def read_record(path: Path) -> dict[str, Any]:
     """The checked contents of a report's file; one error of one line for anything else."""
-    try:
-        record = parse_json(read_bytes(path, MAX_JSON_BYTES))
-    except UnreadableFileError as error:
-        raise InputError(f"{path}: cannot be read ({error.problem})") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error}); check the path") from error
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON ({error}); give a report saved as .json") from error
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise InputError(f"{path}: JSON, but not a report; give a file that Report.save wrote")
-    if record.get("version") != VERSION:
-        raise InputError(f"{path}: report version {record.get('version')!r:.40}; this Resweep reads {VERSION}")
+    record = read_saved(path, "report", FORMAT, VERSION, "Report.save")
     missing = [name for name, field in SavedReport.model_fields.items() if field.is_required() and name not in record]
     if missing:
         raise InputError(f"{path}: damaged, it lacks {', '.join(missing)}; evaluate again")

@@ -63,7 +63,7 @@ def train(
     state, best = TrainingProgress(), network.module.state_dict()
     found = None if kept is None else kept.find(CHECKPOINT)
     if found is not None:
-        state, best = _restore(found, network, optimiser)
+        state, best = restore_round(found, network.module, optimiser)
     chosen = [_prepare(sample, config) for sample in _choose_evenly(validation, config.validation_sweeps)]
     with open_progress(progress) as shown:
         shown.start("training", config.epochs * config.steps)
@@ -81,7 +81,7 @@ def train(
                 best = {name: value.clone() for name, value in network.module.state_dict().items()}
             state.epoch += 1
             if kept is not None:
-                _save(kept, network, optimiser, state, best)
+                save_round(kept, network.module, optimiser, state, best)
     network.module.load_state_dict(best)
     return network, state
 
@@ -154,10 +154,11 @@ def schedule_rate(done: float) -> float:
     return 0.5 * (1 + math.cos(math.pi * (done - _WARM_UP) / (1 - _WARM_UP)))
 
 
-def _save(kept: Pieces, network: KpConvNetwork, optimiser: Any, state: TrainingProgress, best: Any) -> None:
+def save_round(kept: Pieces, module: Any, optimiser: Any, state: TrainingProgress, best: Any) -> None:
+    """Keep all that a training goes on from: weights of a ``module``, its optimiser, progress and ``best`` weights."""
     held = io.BytesIO()
     whole = {
-        "network": network.module.state_dict(),
+        "network": module.state_dict(),
         "optimiser": optimiser.state_dict(),
         "best": best,
         "state": vars(state),
@@ -166,8 +167,9 @@ def _save(kept: Pieces, network: KpConvNetwork, optimiser: Any, state: TrainingP
     kept.write(CHECKPOINT, {"state": np.frombuffer(held.getvalue(), np.uint8)})
 
 
-def _restore(found: StoredPiece, network: KpConvNetwork, optimiser: Any) -> tuple[TrainingProgress, Any]:
+def restore_round(found: StoredPiece, module: Any, optimiser: Any) -> tuple[TrainingProgress, Any]:
+    """Give a module and its optimiser what was kept; and how far the training was, and the best weights."""
     whole = load_torch().load(io.BytesIO(found.arrays["state"].tobytes()), weights_only=True)
-    network.module.load_state_dict(whole["network"])
+    module.load_state_dict(whole["network"])
     optimiser.load_state_dict(whole["optimiser"])
     return TrainingProgress(**whole["state"]), whole["best"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,15 @@ class RealismModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return load_realism, (str(self.folder.absolute()),)
+
+    def only(self, part: str) -> RealismModel:
+        """The same without other parts than ``part``, which is ``drop`` or ``intensity`` and must be there."""
+        if part not in self._networks:
+            raise ResweepError(f"realism: the model '{self.folder.name}' has no part for {part}; learn it with one")
+        other = copy.copy(self)
+        other.card = self.card.model_copy(update={name: None for name in self._networks if name != part})
+        other._networks = {part: self._networks[part]}
+        return other
 
     @property
     def drops(self) -> bool:

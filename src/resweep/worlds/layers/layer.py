@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from resweep.worlds.store.layer_files import TileRows
 
 PERMEABILITY = "permeability"  # the column of the share of rays that pass
+LOST = "lost"  # the column of the share of beams that come back empty from what they hit
 _TRACED = (COLUMN, PERMEABILITY)  # columns of ``extra`` that the tracer reads
 _LARGEST_ID = 1 << 16  # ids below it are counted in a table
 
