@@ -9,7 +9,7 @@ import resweep as rs
 from resweep.labels import load_labels
 from resweep.perception.models import UNKNOWN
 from resweep.perception.open_set.scenes import KINDS, make_scene
-from resweep.perception.open_set.truth import RecordedInstances, find_true_segments
+from resweep.perception.open_set.true_segments import RecordedInstances, find_true_segments
 from resweep.perception.open_set.unknown_objects import ANIMALS, CONSTRUCTION, make_bank
 from resweep.perception.segmentation import wrap_function
 from resweep.pose import from_xyz_rpy

@@ -24,7 +24,7 @@ from resweep.config import Positive, Share, Spec
 from resweep.errors import InputError
 from resweep.labels import LabelSet
 from resweep.perception.models import ScoringModel
-from resweep.perception.open_set.clusters import RADIUS_M, RADIUS_PER_M, find_clusters
+from resweep.perception.open_set.instance_clusters import RADIUS_M, RADIUS_PER_M, find_clusters
 from resweep.perception.open_set.segments import THINGS, UNKNOWN_CLASS, Segments
 from resweep.perception.open_set.unknown_scores import Measure, UnknownScore, fit_measure
 from resweep.pose import Array
@@ -39,10 +39,10 @@ class OpenSetConfig(Spec):
     """Settings of the open-set baseline."""
 
     measure: Measure = "energy"
-    """What says how unknown a return is: energy, softmax (one minus its highest), or distance to classes."""
-    quantile: Share = 0.95
+    """What says how unknown a return is: energy, one minus the highest probability, or the distance to classes."""
+    quantile: Share = 0.8
     """Share of the known above-ground returns whose measure is below the threshold."""
-    strange_share: Share = 0.5
+    strange_share: Share = 0.3
     """Share of a cluster that must be strange for it to be unknown."""
     above_m: Positive = 0.15
     """Height above the ground from which a return belongs to an object, metres."""
@@ -50,7 +50,7 @@ class OpenSetConfig(Spec):
     """Returns nearer to each other are of one object, metres."""
     radius_per_m: Share = RADIUS_PER_M
     """The same as a share of their range, where that is more."""
-    min_returns: int = Field(default=10, ge=1)
+    min_returns: int = Field(default=30, ge=1)
     """Returns of the smallest instance."""
     max_size_m: Positive = 12.0
     """Diagonal of the largest instance seen from above, metres."""
@@ -89,7 +89,7 @@ class OpenSetBaseline:
         return self.model.find_truth(label, labels)
 
     def group(self, points: Array, kind: Array, above: Array, strange: Array) -> Segments:
-        """Instances of points (n, 3) whose answers ``kind`` are known, and which are ``above`` ground and ``strange``."""
+        """Segments of points (n, 3), each with its answer and whether it is ``above`` ground and ``strange``."""
         names = self.classes
         unknown = names.index(UNKNOWN_CLASS)
         thing = np.array([name in THINGS for name in names])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from resweep.perception.open_set.clusters import find_clusters
+from resweep.perception.open_set.instance_clusters import find_clusters
 
 
 @pytest.mark.parametrize(("gap_m", "count"), [(0.3, 1), (0.5, 2)])

@@ -24,8 +24,8 @@ def find_clusters(
     """The cluster (n,) from 1 of points (n, 3) in the sensor's frame, in the order of their first points.
 
     Two points join if they are no farther from each other than ``radius_m``, or ``radius_per_m`` of the smaller of
-    their ranges, whichever is more, and never than ``max_radius_m``. Clusters are what is connected. Points in one cube of 10 cm
-    count as one place, their mean.
+    their ranges, whichever is more, and never than ``max_radius_m``. Clusters are what is connected. Points in one
+    cube of 10 cm count as one place, their mean.
     """
     if not len(points):
         return np.zeros(0, np.int64)
