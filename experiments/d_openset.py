@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 import resweep as rs
 from experiments.d_judge import HELD, SPLITS, Split, open_judge, open_place
 from experiments.kept_results import Figures, KeptResults
-from experiments.presenting import console, figure, main, table
+from experiments.presenting import console, figure, main, progress, table
 from resweep.perception.open_set import (
     THINGS,
     UNKNOWN_CLASS,
@@ -140,7 +140,8 @@ def test_place(name: str, split: Split, folder: Path, chosen: Sequence[str], fas
     models = open_models(split, folder, chosen, fast, log)
     recorded = {key: RecordedInstances(log, model) for key, model in models.items()}
     sweeps, pictures = [], []
-    for kind, sweep, inserted in make_sweeps(name, log, open_world(name, log, folder)):
+    scenes = make_sweeps(name, log, open_world(name, log, folder))
+    for kind, sweep, inserted in progress(scenes, f"scenes in {name}", len(_pick(log, SWEEPS)) * (2 + len(KINDS))):
         for key, model in models.items():
             true = find_true_segments(sweep, log.labels, model, recorded[key], inserted)
             found = model.find_segments(sweep)

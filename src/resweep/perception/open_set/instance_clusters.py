@@ -54,5 +54,5 @@ def _number(label: Array) -> Array:
     """Labels (n,) numbered from 1 in the order in which they come."""
     _, first, rows = np.unique(label, return_index=True, return_inverse=True)
     order = np.empty(len(first), np.int64)
-    order[np.argsort(first)] = np.arange(1, len(first) + 1)
+    order[np.argsort(first, kind="stable")] = np.arange(1, len(first) + 1)
     return np.asarray(order[rows.reshape(-1)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -115,7 +116,7 @@ def _find_motion(
     """Where an object is around the time of the sweep; None where there is no ground, or the ego stands."""
     if np.hypot(wanted.x_m, wanted.y_m) < _CLEAR_M:
         return None
-    heading = np.arctan2(pose[1, 0], pose[0, 0])
+    heading = math.atan2(pose[1, 0], pose[0, 0])
     yaw = heading + wanted.yaw_rad
     centre = pose[:2, 3] + wanted.x_m * _direct(heading) + wanted.y_m * _direct(heading + 0.5 * np.pi)
     times = time + np.array([-_AROUND_S, _AROUND_S]) if wanted.speed_mps else np.array([time])
@@ -138,7 +139,7 @@ def _is_free(group: Sequence[Actor], others: Sequence[Actor], ground: Ground, ti
 
 
 def _direct(angle: float) -> Array:
-    return np.array([np.cos(angle), np.sin(angle)])
+    return np.array([math.cos(angle), math.sin(angle)])
 
 
 _T = TypeVar("_T")

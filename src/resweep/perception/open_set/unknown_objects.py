@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from resweep import portable
 from resweep.categories import OBJECT_LABELS, find_category
 from resweep.pose import Array
 from resweep.scenario import Asset, Bank
@@ -30,7 +31,7 @@ def _make_spindle(start: tuple[float, ...], end: tuple[float, ...], radius: floa
     """A rounded body from one point to another."""
     share = np.linspace(0.0, 1.0, _RINGS)
     spine = np.array(start) + share[:, None] * (np.array(end) - start)
-    rounded = np.maximum(np.sqrt(np.maximum(1.0 - (2.0 * share - 1.0) ** 4, 0.0)), 0.15)
+    rounded = np.maximum(np.sqrt(np.maximum(1.0 - portable.power(2.0 * share - 1.0, 4.0), 0.0)), 0.15)
     return make_tubes(spine[None], radius * rounded[None], _SIDES, capped=True)
 
 

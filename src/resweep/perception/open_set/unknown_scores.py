@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import InputError
 from resweep.pose import Array
 
@@ -27,24 +28,24 @@ def find_energy(scores: Array) -> Array:
     """Energy (n,): minus the logarithm of the sum of the exponentials of scores (n, classes)."""
     given = np.asarray(scores, np.float64)
     top = given.max(axis=1)
-    return np.asarray(-top - np.log(np.exp(given - top[:, None]).sum(axis=1)))
+    return np.asarray(-top - portable.log(portable.exp(given - top[:, None]).sum(axis=1)))
 
 
 def find_doubt(scores: Array) -> Array:
     """One minus the highest probability (n,) of a softmax of scores (n, classes)."""
     given = np.asarray(scores, np.float64)
-    return np.asarray(1.0 - 1.0 / np.exp(given - given.max(axis=1, keepdims=True)).sum(axis=1))
+    return np.asarray(1.0 - 1.0 / portable.exp(given - given.max(axis=1, keepdims=True)).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class ClassDistance:
     """Mahalanobis distance of scores to the nearest mean of a class, all classes with one covariance.
 
-    ``means`` (k, classes) and ``whiten`` (classes, classes), which makes the covariance one.
+    ``means`` (k, classes) and ``precision`` (classes, classes), the inverse of the covariance.
     """
 
     means: Array
-    whiten: Array
+    precision: Array
 
     @classmethod
     def fit(cls, scores: Array, answer: Array) -> ClassDistance:
@@ -55,15 +56,15 @@ class ClassDistance:
             raise InputError(f"distance to classes: no class has {_MIN_RETURNS} returns; give more sweeps")
         means = np.array([given[answer == at].mean(axis=0) for at in kinds])
         rest = np.concatenate([given[answer == at] - mean for at, mean in zip(kinds, means, strict=True)])
-        covariance = rest.T @ rest / len(rest)
+        covariance = portable.matmul(rest.T, rest) / len(rest)
         covariance += _RIDGE * max(float(np.trace(covariance)) / len(covariance), 1e-12) * np.eye(len(covariance))
-        values, vectors = np.linalg.eigh(covariance)
-        return cls(means, vectors / np.sqrt(values))
+        return cls(means, portable.solve(covariance, np.eye(len(covariance))))
 
     def __call__(self, scores: Array) -> Array:
         """Distance (n,) of scores (n, classes), in standard deviations."""
-        place, means = np.asarray(scores, np.float64) @ self.whiten, self.means @ self.whiten
-        return np.asarray(np.min([np.linalg.norm(place - mean, axis=1) for mean in means], axis=0))
+        away = np.asarray(scores, np.float64) - self.means[:, None]
+        squared = (portable.matmul(away, self.precision) * away).sum(axis=2)
+        return np.asarray(np.sqrt(np.maximum(squared, 0.0).min(axis=0)))
 
 
 def fit_measure(measure: Measure, scores: Iterable[Array]) -> UnknownScore:
