@@ -10,7 +10,7 @@ is decided on the sweeps that the segmenter was trained on, and its settings wer
 UQ and PQ are defined in `resweep.perception.open_set.panoptic_quality`. D tests OSIS, a network made for the task, on
 20,000 sweeps of its own recordings; its row "Real" is of other data. Our row "recorded" has no unknown objects: the
 quality of known classes on the recorded sweeps at the same poses. "without" is their simulation with nothing put in.
-Intervals are of bootstraps over sweeps.
+Intervals are of bootstraps over places and their sweeps.
 """
 
 from __future__ import annotations
@@ -139,7 +139,8 @@ def test_place(name: str, split: Split, folder: Path, chosen: Sequence[str], fas
     log = open_place(name)
     models = open_models(split, folder, chosen, fast, log)
     recorded = {key: RecordedInstances(log, model) for key, model in models.items()}
-    sweeps, pictures = [], []
+    sweeps: list[Figures] = []
+    pictures: list[Figures] = []
     scenes = make_sweeps(name, log, open_world(name, log, folder))
     for kind, sweep, inserted in progress(scenes, f"scenes in {name}", len(_pick(log, SWEEPS)) * (2 + len(KINDS))):
         for key, model in models.items():
@@ -172,37 +173,48 @@ def make_rows(model: str, sweeps: Sequence[dict[str, Any]]) -> list[dict[str, An
     """The figures of a model with their intervals, a row for each test and metric."""
     rows = []
     for test in TESTS:
-        own = [row["counts"] for row in sweeps if row["test"] == test or (test == ALL and row["test"] in KINDS)]
+        own = [row for row in sweeps if row["test"] == test or (test == ALL and row["test"] in KINDS)]
+        names = list(dict.fromkeys(row["place"] for row in own))
         for metric, (name, part, simulated, real) in METRICS.items():
             if name == UNKNOWN_CLASS and test in (WITHOUT, RECORDED):
                 continue  # nothing unknown was put in
-            items = [Quality(*counts.get(name, (0.0, 0, 0, 0))) for counts in own]
-            value, low, high = find_interval(items, part)
+            counts = [[_count(row, name) for row in own if row["place"] == place] for place in names]
+            value, low, high = find_interval(counts, part)
             paper = {ALL: simulated, RECORDED: real}.get(test)
-            objects = sum(item.tp + item.fn for item in items)
+            objects = sum(item.tp + item.fn for place in counts for item in place)
             given = {"table": "8", "train": "recorded", "test": test, "model": model, "metric": metric}
             rows.append({**given, "value": value, "low": low, "high": high, "paper": paper, "objects": objects})
     return rows
 
 
-def find_interval(items: Sequence[Quality], part: str) -> tuple[float | None, float | None, float | None]:
-    """A figure of all sweeps together, with the interval that holds 95 % of the bootstraps over them."""
-    value = getattr(add_up(items), part)
+def _count(row: dict[str, Any], name: str) -> Quality:
+    """The counts of a class in a sweep."""
+    return Quality(*row["counts"].get(name, (0.0, 0, 0, 0)))
+
+
+def find_interval(places: Sequence[Sequence[Quality]], part: str) -> tuple[float | None, float | None, float | None]:
+    """A figure of the sweeps of all places together, with the interval that holds 95 % of the bootstraps.
+
+    Each draws as many places, and of each of them as many sweeps.
+    """
+    value = getattr(add_up(item for place in places for item in place), part)
     if not np.isfinite(value):
         return None, None, None
     rng = np.random.default_rng(0)
-    draws = [
-        getattr(add_up([items[at] for at in rng.integers(len(items), size=len(items))]), part) for _ in range(_DRAWS)
-    ]
+    draws = []
+    for _ in range(_DRAWS):
+        drawn = [places[at] for at in rng.integers(len(places), size=len(places))]
+        items = (place[at] for place in drawn for at in rng.integers(len(place), size=len(place)))
+        draws.append(getattr(add_up(items), part))
     low, high = np.nanquantile(draws, [0.025, 0.975])
     return float(value), float(low), float(high)
 
 
 def _take_picture(sweep: Sweep, true: Segments, found: Segments, classes: Sequence[str]) -> dict[str, Any]:
     """Returns near the sensor from above, in centimetres, with their true and their predicted class."""
-    near = (np.abs(sweep.points[:, :2]) < _VIEW_M).all(axis=1)
+    near = np.abs(sweep.points[:, :2]).max(axis=1) < _VIEW_M
     unknown = list(classes).index(UNKNOWN_CLASS)
-    rows = np.flatnonzero(near & ((np.arange(len(near)) % 4 == 0) | (true.kind == unknown) | (found.kind == unknown)))
+    rows = np.flatnonzero(near & ((np.arange(len(sweep)) % 4 == 0) | (true.kind == unknown) | (found.kind == unknown)))
     columns = {"x": 100 * sweep.points[rows, 0], "y": 100 * sweep.points[rows, 1], "true": true.kind[rows]}
     columns |= {"found": found.kind[rows], "instance": np.where(found.instance[rows] > 0, found.instance[rows], 0)}
     return {"classes": list(classes), **{key: np.round(values).astype(int).tolist() for key, values in columns.items()}}
@@ -217,10 +229,16 @@ def show(result: dict[str, Any]) -> None:
         for model in result["models"]:
             own = {row["metric"]: row for row in result["rows"] if row["test"] == test and row["model"] == model}
             shown.add_row(f"{test}, {model}", *(_format(own.get(metric)) for metric in METRICS))
-    for title, at in (("D: LiDARsim, OSIS", 2), ("D: real, OSIS", 3)):
-        shown.add_row(title, *("-" if row[at] is None else f"{100 * row[at]:.1f}" for row in METRICS.values()))
+    shown.add_row("D: LiDARsim, OSIS", *(_write(simulated) for _, _, simulated, _ in METRICS.values()))
+    shown.add_row("D: real, OSIS", *(_write(real) for _, _, _, real in METRICS.values()))
     console.print(shown)
-    console.print("In brackets: 95 % of the bootstraps over sweeps. 'recorded' and 'without' hold nothing unknown.")
+    console.print(
+        "In brackets: 95 % of bootstraps over places and their sweeps. 'recorded' and 'without' hold nothing unknown."
+    )
+
+
+def _write(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}"
 
 
 def _format(row: dict[str, Any] | None) -> str:
@@ -244,8 +262,8 @@ _GREENS = ("#00843d", "#7cc400", "#00a58a", "#3f6f00", "#34d058", "#005f56")
 def draw(result: dict[str, Any]) -> Figure:
     """Scenes from above: the truth on the left, answers on the right; unknown instances in shades of green."""
     pictures = result["_pictures"]
-    made, axes = figure(9.0, 4.4 * len(pictures), len(pictures), 2)
-    for row, picture in zip(axes, pictures, strict=True):
+    made, axes = figure(9.0, 4.4 * max(1, len(pictures)), max(1, len(pictures)), 2)
+    for row, picture in zip(axes, pictures, strict=False):  # none where no object found a place
         unknown = picture["classes"].index(UNKNOWN_CLASS)
         for axis, key, title in zip(
             row, ("true", "found"), ("simulated scene", f"answers of '{result['models'][0]}'"), strict=True

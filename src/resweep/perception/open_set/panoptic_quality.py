@@ -55,8 +55,7 @@ class Quality:
     @property
     def rq(self) -> float:
         """Recognition quality: the F1 score of segments."""
-        segments = self.tp + 0.5 * (self.fp + self.fn)
-        return self.tp / segments if segments else float("nan")
+        return self.tp / self._segments if self._segments else float("nan")
 
     @property
     def recall(self) -> float:
@@ -66,8 +65,12 @@ class Quality:
     @property
     def pq(self) -> float:
         """Panoptic quality, SQ · RQ."""
-        segments = self.tp + 0.5 * (self.fp + self.fn)
-        return self.iou_sum / segments if segments else float("nan")
+        return self.iou_sum / self._segments if self._segments else float("nan")
+
+    @property
+    def _segments(self) -> float:
+        """The mean of the numbers of true and predicted segments."""
+        return self.tp + 0.5 * (self.fp + self.fn)
 
     @property
     def uq(self) -> float:

@@ -12,7 +12,7 @@ from resweep.errors import InputError, ResweepError, nearest_names
 from resweep.labels import LabelSet
 from resweep.perception.load_model import import_object
 from resweep.perception.open_set.segments import UNKNOWN_CLASS, OpenSetModel, Segments
-from resweep.perception.segmentation.answers import check_answer
+from resweep.perception.segmentation.answers import call_function, check_answer
 from resweep.perception.segmentation.callable_model import TAKES, make_points
 from resweep.perception.segmentation.segment_classes import USUAL_CLASSES, number_classes
 from resweep.pose import Array
@@ -33,12 +33,7 @@ class OpenSetFunction:
     def find_segments(self, sweep: Sweep) -> Segments:
         """The class and the instance of each return of a sweep; what is no such answer is an error."""
         given = sweep if self.takes == "sweep" else make_points(sweep)
-        try:
-            found = self.function(given)
-        except ResweepError:
-            raise
-        except Exception as error:  # whatever the user's function raises
-            raise InputError(f"{self.name}: fails ({type(error).__name__}: {error}); mend the function") from error
+        found = call_function(self.function, given, self.name)
         if not isinstance(found, tuple) or len(found) != 2:
             raise InputError(f"{self.name}: gives a {type(found).__name__}; give a pair, the classes and the instances")
         kind = check_answer(found[0], len(sweep), len(self.classes), f"{self.name}, classes")
