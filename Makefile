@@ -26,7 +26,7 @@ CPP := $(shell find cpp tests/native -name '*.cpp' -o -name '*.hpp')
 SOURCES := CMakeLists.txt pyproject.toml README.md LICENSE \
   $(shell find cpp src -type f ! -name '.*' ! -name '*.so' ! -path '*/__pycache__/*' | sort)
 BENCHMARKS := floor courtyard memory growth peers splat_build splat_trace volumes actors dataset streaming cluster grassland tiles render learned labelling drive view build perception
-EXPERIMENTS := a_table1 a_figure1 a_transfer a_mobile a_reality b_figure3 b_figure5 b_figure7 b_figure8 b_figure10 c_heldout c_losses c_poses c_refine c_semantics c_sparse c_tables d_boxes d_cars d_confidence d_hidden_car d_intensity d_judge d_motion d_objects d_raydrop d_realism d_search d_shift d_tables d_transfer kitti_sensor
+EXPERIMENTS := a_table1 a_figure1 a_transfer a_mobile a_reality b_figure3 b_figure5 b_figure7 b_figure8 b_figure10 c_heldout c_losses c_poses c_refine c_semantics c_sparse c_tables d_boxes d_cars d_confidence d_hidden_car d_intensity d_judge d_motion d_objects d_openset d_raydrop d_realism d_search d_shift d_tables d_transfer kitti_sensor
 
 # Test files go to the workers as a whole, since their fixtures are costly, the longest first (tests/conftest.py).
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder

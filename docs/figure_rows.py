@@ -57,6 +57,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "halves",
     ),
     "experiments/d_hidden_car": ("all", "6 to 8 m/s", "9 to 11 m/s", "12 to 14 m/s", "15 and 16 m/s"),
+    "experiments/d_openset": ("energy", "softmax", "distance", "D"),
     "experiments/d_search": ("random", "grid", "CMA-ES"),
     "benchmarks/drive": ("HDL-64E", "VLP-16"),
     "benchmarks/floor": ("sweeps a second", "over Embree, rays as fired", "over Embree, rays in our order"),
@@ -73,6 +74,23 @@ _VERDICTS = tuple(f"{short}_verdict" for short in page.SHORT.values())
 _SHARE = "{:.1%}"
 
 ROWS: dict[str, tuple[Row, ...]] = {
+    "experiments/d_openset": tuple(
+        (
+            f"{test}: {metric}",
+            tuple(f"figures/{model}/{test}, {metric}" for model in ("energy", "softmax", "distance", "D")),
+            "{:.1%}",
+        )
+        for test in (
+            "animals crossing",
+            "construction blocking",
+            "objects scattered",
+            "all scenes",
+            "without",
+            "recorded",
+        )
+        for metric in ("UQ", "unknown PQ", "unknown recall", "vehicle PQ", "road PQ")
+        if metric in ("vehicle PQ", "road PQ") or test not in ("without", "recorded")
+    ),
     "experiments/d_tables": (
         *(
             (title, (f"cells/{title}/paper", *(f"cells/{title}/{key}" for key in _OF_SIZES), None, None), _SHARE)

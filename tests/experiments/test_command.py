@@ -20,6 +20,7 @@ SLOW = (
     "d_cars",
     "d_intensity",
     "d_judge",
+    "d_openset",
     "d_raydrop",
     "d_realism",
     "d_transfer",

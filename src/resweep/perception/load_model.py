@@ -49,11 +49,10 @@ def read_kind(path: str) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def import_model(text: str) -> Model:
-    """The model that ``MODULE:NAME`` stands for, which is imported and so runs.
+def import_object(text: str) -> tuple[Any, Any]:
+    """The module and the object in it that ``MODULE:NAME`` stands for, which is imported and so runs.
 
-    NAME is a model, a class of one, or a function; a function has the names of its ``classes`` as an attribute, or its
-    module has them as ``CLASSES``, and the attribute ``takes`` is "sweep" if it is called with sweeps.
+    Of a class, an object is made.
     """
     module_name, _, name = text.partition(":")
     if os.getcwd() not in sys.path:
@@ -68,10 +67,21 @@ def import_model(text: str) -> Model:
         raise InputError(f"model '{text}': cannot be imported ({error}); give MODULE:NAME of a function") from error
     except Exception as error:  # whatever the user's module raises
         raise InputError(f"model '{text}': its module fails ({type(error).__name__}: {error}); mend it") from error
+    return module, found
+
+
+def import_model(text: str) -> Model:
+    """The model that ``MODULE:NAME`` stands for, which is imported and so runs.
+
+    NAME is a model, a class of one, or a function; a function has the names of its ``classes`` as an attribute, or its
+    module has them as ``CLASSES``, and the attribute ``takes`` is "sweep" if it is called with sweeps.
+    """
+    module, found = import_object(text)
     if isinstance(found, SegmentationModel | DetectionModel | ModelOfLogs):
         return found
     classes = getattr(found, "classes", getattr(module, "CLASSES", None))
     if classes is None:
+        name = text.partition(":")[2]
         raise InputError(f"model '{text}': names no classes; set {name}.classes, or CLASSES in its module, to a list")
     return wrap_function(found, classes, getattr(found, "takes", "points"), f"model '{text}'")
 

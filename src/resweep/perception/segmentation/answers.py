@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from resweep.errors import InputError
+from resweep.errors import InputError, ResweepError
 from resweep.pose import Array
+
+
+def call_function(function: Callable[[Any], Any], given: object, where: str) -> Any:
+    """What a user's function gives; whatever it raises is one error."""
+    try:
+        return function(given)
+    except ResweepError:
+        raise
+    except Exception as error:  # whatever the user's function raises
+        raise InputError(f"{where}: fails ({type(error).__name__}: {error}); mend the function") from error
 
 
 def check_answer(found: object, returns: int, classes: int, where: str) -> Array:

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from resweep.errors import InputError, ResweepError, nearest_names
+from resweep.errors import ResweepError, nearest_names
 from resweep.labels import LabelSet
-from resweep.perception.segmentation.answers import check_answer
+from resweep.perception.segmentation.answers import call_function, check_answer
 from resweep.perception.segmentation.segment_classes import MAX_CLASSES, USUAL_CLASSES, number_classes
 from resweep.pose import Array
 from resweep.sweep import Sweep
@@ -41,12 +41,7 @@ class CallableModel:
     def segment(self, sweep: Sweep) -> Array:
         """The number in `classes` (n,) uint8 of each return of a sweep; what is no such answer is an error."""
         given = sweep if self.takes == "sweep" else make_points(sweep)
-        try:
-            found = self.function(given)
-        except ResweepError:
-            raise
-        except Exception as error:  # whatever the user's function raises
-            raise InputError(f"{self.name}: fails ({type(error).__name__}: {error}); mend the function") from error
+        found = call_function(self.function, given, self.name)
         return check_answer(found, len(sweep), len(self.categories), self.name)
 
     def find_truth(self, label: Array, labels: LabelSet) -> Array:
