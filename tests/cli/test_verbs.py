@@ -27,6 +27,7 @@ VERBS = {
     "dataset": "a dataset",
     "evaluate": "figures",
     "compare": "figures",
+    "judge": "figures",
     "view": "pictures or a page",
     "render": "a picture",
     "info": "facts",

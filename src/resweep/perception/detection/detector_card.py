@@ -43,7 +43,7 @@ class DetectionScore(Spec):
 class DetectionScores(Spec):
     """How well a detector finds the objects of ``on``, which it was not trained on."""
 
-    on: tuple[str, ...]
+    on: Annotated[tuple[str, ...], Field(max_length=1000)]
     """The logs."""
     sweeps: Count
     """Their sweeps."""
@@ -87,7 +87,7 @@ class DetectorCard(Spec):
     """Number of its weights."""
     intensities: bool = True
     """Whether any log that it was trained on had intensities."""
-    trained_on: tuple[TrainedLog, ...] = ()
+    trained_on: Annotated[tuple[TrainedLog, ...], Field(max_length=1000)] = ()
     """The logs that it was trained on."""
     validated: DetectionScores | None = None
     """Scores on the logs that chose the best round."""
@@ -95,7 +95,7 @@ class DetectorCard(Spec):
     """Scores on logs that nothing was chosen by."""
     tolerance: Positive = TOLERANCE
     """By which onnxruntime may differ from PyTorch."""
-    settings: Mapping[str, Any] = {}
+    settings: Annotated[Mapping[str, Any], Field(max_length=1000)] = {}
     """The settings of its training."""
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     """Hash of its network."""

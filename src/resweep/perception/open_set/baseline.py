@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -28,6 +29,7 @@ from resweep.perception.open_set.instance_clusters import RADIUS_M, RADIUS_PER_M
 from resweep.perception.open_set.segments import THINGS, UNKNOWN_CLASS, Segments
 from resweep.perception.open_set.unknown_scores import Measure, UnknownScore, fit_measure
 from resweep.pose import Array
+from resweep.quantities import Count
 from resweep.sweep import Sweep
 
 _NEIGHBOURS = 8  # returns of the ground around, whose median is its height
@@ -50,11 +52,11 @@ class OpenSetConfig(Spec):
     """Returns nearer to each other are of one object, metres."""
     radius_per_m: Share = RADIUS_PER_M
     """The same as a share of their range, where that is more."""
-    min_returns: int = Field(default=30, ge=1)
+    min_returns: Count = 30
     """Returns of the smallest instance."""
     max_size_m: Positive = 12.0
     """Diagonal of the largest instance seen from above, metres."""
-    ground: tuple[str, ...] = ("road", "other ground")
+    ground: Annotated[tuple[str, ...], Field(max_length=100)] = ("road", "other ground")
     """Classes of the model that are ground; those that it does not have are left out."""
 
 

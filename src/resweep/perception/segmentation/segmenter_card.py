@@ -41,15 +41,15 @@ class SegmenterCard(Spec):
     version: str
     classes: ClassCategories
     geometry: ImageGeometry
-    normalisation: Mapping[str, tuple[Number, Positive]]
+    normalisation: Annotated[Mapping[str, tuple[Number, Positive]], Field(max_length=100)]
     uses_intensity: bool = True
     smoothing: Smoothing = 4
     features: Annotated[int, Field(ge=1, le=4096)]
     parameters: Count
-    trained_on: tuple[TrainingLog, ...]
+    trained_on: Annotated[tuple[TrainingLog, ...], Field(max_length=1000)]
     validated: Scores | None = None
     tested: Scores | None = None
-    settings: Mapping[str, Any] = {}
+    settings: Annotated[Mapping[str, Any], Field(max_length=1000)] = {}
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
     @model_validator(mode="after")
