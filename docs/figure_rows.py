@@ -126,6 +126,17 @@ ROWS: dict[str, tuple[Row, ...]] = {
         for kind, after in (("standing", "standing"), ("moving", "moving, followed"))
         for part in ("all", "wheels", "body", "windows", "roof")
     ),
+    "benchmarks/perception": (
+        ("training a detector on 300 sweeps (goal 1200 s)", "train_detector_s", "{:.0f} s"),
+        ("sweeps that a detector reads a second (goal 5)", "detect_sweeps_per_s", "{:.1f}"),
+        ("sweeps that a segmenter reads a second (goal 5)", "segment_sweeps_per_s", "{:.1f}"),
+        (
+            "what the default scatter adds to the time of a sweep, recorded beams (goal 5 %)",
+            "overhead_recorded",
+            "{:.1%}",
+        ),
+        ("the same, a catalog sensor", "overhead_catalog", "{:.1%}"),
+    ),
     "benchmarks/build": tuple(
         (title, tuple(f"builds/{build}/{key}" for build in ("street_60", "labelled", "unlabelled")), form)
         for title, key, form in (
