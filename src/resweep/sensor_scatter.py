@@ -90,7 +90,7 @@ class IntensityScatter(Spec):
     independent: tuple[Share, ...] = ()
     """Spread (l + 2) of the part of the normal numbers that is independent from beam to beam, which simulation draws.
 
-    The rest is alike along rings: places differ from what the world holds there. Drawn anew, it would be elsewhere.
+    The rest is alike along rings: what a laser reports there in one sweep. Drawn anew, it would be elsewhere.
     """
     next_weight: Annotated[float, Field(gt=-1.0, lt=1.0)] = 0.0
     """Weight of a beam's own number in the next one of its laser: below 0 a strong return makes the next one weaker."""

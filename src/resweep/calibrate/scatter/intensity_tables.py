@@ -178,8 +178,8 @@ def _find_independent(
 ) -> tuple[float, ...]:
     """The spread (l,) of the part of the numbers of each kind that is independent from beam to beam.
 
-    By how far returns lie apart that are next but one on a ring: a laser's memory reaches the next one only. Medians
-    are those of calm places, where a network would see more.
+    By how far returns lie apart that are next but one on a ring: a laser's memory reaches the next one only. The median
+    is that of most places: those that scatter more get too little.
     """
     apart: list[Array] = []
     of: list[Array] = []
