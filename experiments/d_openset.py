@@ -85,7 +85,7 @@ def run(
         for split in (_FAST,) if fast else SPLITS:
             for name in split.test:
                 if only in name or fast:
-                    compute = partial(test_place, name, split, folder, chosen, fast)
+                    compute = partial(judge_place, name, split, folder, chosen, fast)
                     places[name] = kept.find(f"{name} {' '.join(chosen)}", compute)
     if not places:
         raise SystemExit(f"--only {only}: no such sequence; known are {', '.join(SPLITS[0].test + SPLITS[1].test)}")
@@ -134,7 +134,7 @@ def _pick(log: rs.Log, wanted: Sequence[int]) -> list[Sweep]:
     return [log[at] for at in sorted({min(at, len(log) - 1) for at in wanted})]
 
 
-def test_place(name: str, split: Split, folder: Path, chosen: Sequence[str], fast: bool) -> Figures:
+def judge_place(name: str, split: Split, folder: Path, chosen: Sequence[str], fast: bool) -> Figures:
     """The counts of each class in each scene of a place by each model, and pictures of the first model's answers."""
     log = open_place(name)
     models = open_models(split, folder, chosen, fast, log)
